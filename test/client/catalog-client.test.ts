@@ -34,7 +34,7 @@ describe("the client of the catalog", () => {
     expect(Object.keys(client()).toSorted()).toEqual(Object.keys(contracts).toSorted());
   });
 
-  test("makes a namespace and a table, commits versions and reads them", async () => {
+  test("creates a namespace and a table, commits versions and reads them", async () => {
     const { createNamespace, declareTable: declare, listTables, tableExists, listTableVersions } = client();
     await createNamespace({ id: ["a space"], properties: { owner: "me" } });
     const { location } = await declare({ id: ["a space", "t"] });
@@ -111,7 +111,7 @@ describe("the client of the catalog", () => {
     await expect(client({ apiKey: "wrong" }).listNamespaces({})).rejects.toMatchObject({ status: 401, code: 16 });
   });
 
-  test("takes a token, and asks for it each time", async () => {
+  test("accepts a function that returns a token for each request", async () => {
     const body = new URLSearchParams({ grant_type: "client_credentials", client_secret: catalog.adminKey });
     const given = await fetch(`${catalog.url}/oauth/token`, { method: "POST", body });
     const { access_token } = (await given.json()) as { access_token: string };
@@ -142,7 +142,7 @@ describe("the client of the catalog", () => {
     expect(once.sent).toHaveLength(1);
   });
 
-  test.each(["apiKey", "token"])("takes no %s with a line break, and does not show it", (name) => {
+  test.each(["apiKey", "token"])("rejects an %s with a line break without showing it", (name) => {
     const wrong = { [name]: "secret\nsecond line" };
     expect(() => client(wrong)).toThrow(/^the key or token of the catalog contains invalid characters/);
     expect(() => client({ [name]: "with a line's end\n" })).not.toThrow();
@@ -154,7 +154,7 @@ describe("the client of the catalog", () => {
     await expect(failed).rejects.toThrow("ListTables: no answer from localhost 2333");
   });
 
-  test("gives up in the end, and names the address that did not answer", async () => {
+  test("fails after the last retry and names the address that did not respond", async () => {
     const { fetch: instead, sent } = troubled(breakOff, breakOff, breakOff);
     const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});
     await expect(asked).rejects.toThrow(/^ListNamespaces: no answer from http:\/\/127.0.0.1:\d+: ECONNRESET$/);
@@ -200,7 +200,7 @@ describe("the client of the catalog", () => {
       };
     };
 
-    test("has a limit for silence, and none for what flows", async () => {
+    test("limits the silence of the catalog but not the duration of a stream", async () => {
       const sent = await client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: slowly() });
       expect(sent.context["header.x-bytes"]).toBe("30");
       const whole = new Uint8Array(1_000_000);
@@ -220,7 +220,7 @@ describe("the client of the catalog", () => {
     });
   });
 
-  test("stops when it is told to, and when its time is over", async () => {
+  test("stops on abort and after its timeout", async () => {
     const never: typeof fetch = (_, init) =>
       new Promise((_resolve, reject) => {
         if (init?.signal?.aborted) reject(init.signal.reason);

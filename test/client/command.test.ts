@@ -33,7 +33,7 @@ const run = (args: readonly string[], environment: Record<string, string> = {}) 
 const tiltyard = (...args: string[]) => run(args);
 
 describe("tiltyard run", () => {
-  test("makes a Ray cluster, runs the command on it through a forwarded port, and deletes the cluster", async () => {
+  test("creates a Ray cluster, runs the command on it through a forwarded port, and deletes the cluster", async () => {
     dashboard.script = () => ({ logs: ["half\n", "half\nall\n"], statuses: ["RUNNING", "SUCCEEDED"] });
     const args = ["run", "-f", file, "-e", "A=it's", "--", "python", "a b.py", "--x=1"];
     const { code, stdout, stderr } = await start(args).finished;
@@ -74,7 +74,7 @@ describe("tiltyard run", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("deletes the cluster when it is interrupted before there is a job", async () => {
+  test("deletes the cluster when it is interrupted before the start of the job", async () => {
     server.onCreate = () => {};
     const program = start(["run", "-f", file, "--", "true"]);
     await program.printed("0 of 2 pods ready");
@@ -94,7 +94,7 @@ describe("tiltyard run", () => {
     expect(stderr).toMatch(/cannot delete the RayCluster embeddings: .+; delete the rest with: tiltyard/);
   });
 
-  test("tells why the job failed and what it could not delete", async () => {
+  test("reports the failure of the job and the cluster that it could not delete", async () => {
     server.forbids = ({ method }) => method === "DELETE";
     dashboard.jobs.set("taken", { entrypoint: "true", runtime_env: {}, logs: [""], statuses: ["RUNNING"] });
     const { code, stderr } = await tiltyard("run", "-f", file, "--submission-id", "taken", "--", "true");
@@ -102,7 +102,7 @@ describe("tiltyard run", () => {
     expect(stderr).toMatch(/tiltyard: .+taken already exists.+\ncannot delete the RayCluster embeddings/);
   });
 
-  test("deletes the cluster when the reader of its output is gone", async () => {
+  test("deletes the cluster when the reader of its output has exited", async () => {
     const logs = Array.from({ length: 100 }, (_, lines) => "y\n".repeat(lines));
     dashboard.script = () => ({ logs, statuses: ["RUNNING"] });
     const program = start(["run", "-f", file, "--", "yes"]);
@@ -154,7 +154,7 @@ describe("tiltyard", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("says that there is no kubeconfig", async () => {
+  test("reports a missing kubeconfig", async () => {
     const environment = { KUBECONFIG: "", HOME: temporaryFolder("tiltyard home ") };
     const { code, stderr } = await run(["cluster", "list"], environment);
     expect([code, stderr]).toEqual([1, expect.stringContaining("no kubeconfig names a cluster: set KUBECONFIG")]);
@@ -285,7 +285,7 @@ describe("tiltyard", () => {
     },
   );
 
-  test("serve ends in order when all its processes are told to, as a supervisor does", async () => {
+  test("serve stops in order when a supervisor signals the whole process group", async () => {
     const data = { TILTYARD_DATA_DIR: temporaryFolder("tiltyard command "), TILTYARD_PORT: "0" };
     const { child, printed, finished } = start(["serve"], data);
     await printed("curl");
@@ -366,7 +366,7 @@ describe("the examples", () => {
 });
 
 describe("tiltyard cluster", () => {
-  test("makes one that stays, lists it with its owner, and deletes it", async () => {
+  test("creates a cluster that stays, lists it with its owner, and deletes it", async () => {
     const up = await start(["cluster", "up", "-f", file, "--ttl", "2h", "--json"]).finished;
     expect(JSON.parse(up.stdout)).toMatchObject({ name: "embeddings", namespace: "lancedb" });
     expect(up.stderr).toMatch(/^creating the Ray cluster embeddings in lancedb\nembeddings \[/);
@@ -383,7 +383,7 @@ describe("tiltyard cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("makes one that stays for a time by the clock of the API server, which the reaper goes by", async () => {
+  test("creates a cluster with a lease by the clock of the API server, which the reaper uses", async () => {
     server.now = () => Date.parse("2020-01-01T12:00:00Z");
     const up = await tiltyard("cluster", "up", "-f", file, "--ttl", "2h", "--json");
     expect(JSON.parse(up.stdout)).toMatchObject({ leaseUntil: "2020-01-01T14:00:00.000Z" });
@@ -392,7 +392,7 @@ describe("tiltyard cluster", () => {
     expect(JSON.parse((await tiltyard("cluster", "reap", "--json")).stdout)).toMatchObject([{ name: "embeddings" }]);
   });
 
-  test("is deleted when it cannot be left to itself, because the time is not told", async () => {
+  test("deletes the cluster when the API server does not report its time for the lease", async () => {
     server.forbids = ({ method, url }) =>
       method === "GET" && url?.includes("limit=1") === true && server.clusters.size > 0;
     const { code, stderr } = await tiltyard("cluster", "up", "-f", file);
@@ -460,7 +460,7 @@ describe("tiltyard ray job", () => {
     expect(await program.finished).toMatchObject({ code: 130, stderr: expect.not.stringContaining("aborted") });
   });
 
-  test("says where to look when there is no such cluster", async () => {
+  test("names the command that lists clusters when the cluster is unknown", async () => {
     const { code, stderr } = await tiltyard("ray", "job", "list", "-c", "nothing");
     expect([code, stderr]).toEqual([1, expect.stringContaining("see: tiltyard cluster list")]);
   });

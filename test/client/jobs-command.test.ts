@@ -91,7 +91,7 @@ describe("tiltyard jobs", () => {
     expect(open_.map(({ job_id }: { job_id: string }) => job_id)).toEqual([running]);
   });
 
-  test("watch and list tell what a job waits for", async () => {
+  test("watch and list show the reason of a waiting job", async () => {
     const job = await open();
     const reason = "it waits: no node for it (0/3 nodes are available)";
     await alter(job, "Queued", { reason });
@@ -199,7 +199,7 @@ describe("tiltyard jobs", () => {
     expect(await start(...args).finished).toMatchObject({ code: 2, stderr: expect.stringContaining(told) });
   });
 
-  test("policy shows what it takes, replaces all of it, and ends it", async () => {
+  test("policy shows, replaces and removes the policy of a table", async () => {
     const table = await createComputed();
     const folder = temporaryFolder("policy");
     const file = (text: string) => {

@@ -51,7 +51,7 @@ describe.concurrent("a job", () => {
     expect(await linesOf(job.logs())).toEqual(["one", "two", "three"]);
   });
 
-  test("goes on being followed when connections break", async ({ dashboard, jobs }) => {
+  test("continues to stream the logs of a job after broken connections", async ({ dashboard, jobs }) => {
     dashboard.script = () => ({ logs: ["one\n", "one\ntwo\n"], statuses: ["RUNNING", "SUCCEEDED"] });
     const job = await jobs.submit({ entrypoint: "x" });
     dashboard.breakNext = 3;
@@ -71,7 +71,7 @@ describe.concurrent("a job", () => {
     );
   });
 
-  test("can be stopped, and one that is not there is told as such", async ({ dashboard, jobs }) => {
+  test("stops a job and reports an unknown one", async ({ dashboard, jobs }) => {
     dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
     const job = await jobs.submit({ entrypoint: "sleep 1000" });
     await job.stop();
@@ -123,7 +123,7 @@ describe("a working directory", () => {
     expect(Object.keys(unzipSync(content))).toEqual(["lib/.gitignore", "lib/a b.py", "main.py"]);
   });
 
-  test("that is too large is an error that tells what to do", async ({ jobs }) => {
+  test("rejects a working directory that is too large and names the remedy", async ({ jobs }) => {
     const large = temporaryFolder("tiltyard job ");
     writeFileSync(join(large, "data.bin"), "");
     truncateSync(join(large, "data.bin"), 501 * 2 ** 20);
@@ -178,9 +178,7 @@ describe.concurrent("the transaction of a job", () => {
     expect(properties.reason).toContain("mine already exists");
   });
 
-  test("of a job that could not be submitted does not hide why, when the catalog refuses to be told", async ({
-    jobs,
-  }) => {
+  test("reports a failed submission although the catalog rejects the update of the transaction", async ({ jobs }) => {
     const { target } = await tracking();
     await jobs.submit({ entrypoint: "x", submissionId: "taken" });
     const client = createCatalogClient({
@@ -209,7 +207,7 @@ describe.concurrent("the transaction of a job", () => {
     expect((await jobs.list()).map((each) => each.status)).toEqual(["STOPPED"]);
   });
 
-  test("of a job that succeeded is not failed because the catalog refuses to be told", async ({ jobs }) => {
+  test("reports a successful job although the catalog rejects the update of the transaction", async ({ jobs }) => {
     const { target, describe } = await tracking();
     let isRefused = false;
     const client = createCatalogClient({
@@ -228,7 +226,7 @@ describe.concurrent("the transaction of a job", () => {
     expect((await describe(transactionId)).status).toBe("Running");
   });
 
-  test("is told to a catalog that was away for a while", async ({ jobs }) => {
+  test("updates the transaction after an outage of the catalog", async ({ jobs }) => {
     const { target, describe } = await tracking();
     let away = 3;
     const client = createCatalogClient({

@@ -57,7 +57,7 @@ describe("the RayCluster", () => {
     expect(gpu.template.spec.containers[0].resources.limits["nvidia.com/gpu"]).toBe("1");
   });
 
-  test("tells jobs where the catalog is, and a key of it that stays in its secret", () => {
+  test("passes the URL of the catalog to jobs, and the key by a reference to its secret", () => {
     const environmentOf = (options: Partial<ClusterOptions>) =>
       manifest(options).spec.headGroupSpec.template.spec.containers[0].env;
     expect(environmentOf({ catalogUrl: "http://catalog:2333", catalogKeySecret: "key" })).toEqual([
@@ -118,7 +118,7 @@ describe("the RayCluster", () => {
     }
   });
 
-  test("takes what a group says for itself before what the cluster says", () => {
+  test("prefers the parameters of a group to those of the cluster", () => {
     const { headGroupSpec, workerGroupSpecs } = manifest({
       image: "example.com/ray:1",
       serviceAccount: "all",

@@ -81,7 +81,7 @@ describe("the parameters of a Ray cluster", () => {
     expect(parseFileParameters({ name: "a", [name]: selectors }).nodeSelectors).toEqual(selectors);
   });
 
-  test("are told all at once when they are not valid, by the names that were used", () => {
+  test("reports all invalid parameters at once, with the names of the input", () => {
     const content = {
       name: "My Cluster",
       config_method: "EKS_AUTH",
@@ -127,7 +127,7 @@ describe("the parameters of a Ray cluster", () => {
     expect(() => parseParameters(options)).toThrow(problem);
   });
 
-  test("come from a stack but for the name", () => {
+  test("are read from a stack except for the name", () => {
     const selector = (key: string) => ({ [`geneva.lancedb.com/${key}`]: "true" });
     const outputs = {
       variant: "eks",

@@ -37,7 +37,7 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("is gone after an error inside its scope, which is not hidden by that", async ({ server }) => {
+  test("deletes the cluster after an error inside its scope and rethrows the error", async ({ server }) => {
     comesUp(server);
     const work = async () => {
       await using _ = await provision(server);
@@ -47,7 +47,7 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("tells how far it has come, each state once, until its head and the fewest workers are ready", async ({
+  test("reports each state of the start once, until the head and the minimum of workers are ready", async ({
     server,
   }) => {
     const told: string[] = [];
@@ -94,7 +94,7 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("says that the operator does not take it up, or why no pod may be made", async ({ server }) => {
+  test("reports an absent operator and the reason for missing pods", async ({ server }) => {
     await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/the KubeRay operator did not respond/);
     server.onCreate = (cluster) => {
       cluster.status = { state: "" };
@@ -110,7 +110,7 @@ describe.concurrent("a Ray cluster", () => {
     await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(/account is not found/);
   });
 
-  test("is deleted when its making is aborted", async ({ server }) => {
+  test("deletes the cluster when its creation is aborted", async ({ server }) => {
     const controller = new AbortController();
     const made = provision(
       server,
@@ -149,7 +149,7 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.get("a")?.metadata.annotations).toEqual(lease);
   });
 
-  test("is not taken for another one that has its name later, which stays as it is", async ({ server }) => {
+  test("does not delete a later cluster with the same name", async ({ server }) => {
     comesUp(server);
     const first = await provision(server);
     const { uid } = server.clusters.get("a")?.metadata ?? {};
@@ -179,7 +179,7 @@ describe.concurrent("a Ray cluster", () => {
     await expect(work()).rejects.toMatchObject({ name: "ProvisionError" });
   });
 
-  test("that neither comes up nor can be deleted is an error that tells both", async ({ server }) => {
+  test("reports both the failed start and the failed deletion", async ({ server }) => {
     server.onCreate = () => void server.failNext.push(403, 403, 403, 403, 403, 403, 403, 403, 403, 403);
     const coming = provision(server, { timeoutSeconds: 1 });
     await expect(coming).rejects.toThrow(/told to fail.+; and then: cannot delete the RayCluster a: told to fail/);
@@ -193,7 +193,7 @@ describe.concurrent("a Ray cluster", () => {
     await expect(provision(server, { timeoutSeconds: 1 })).rejects.toThrow(message);
   });
 
-  test("is made once, and is there, when the answer to that is lost", async ({ server }) => {
+  test("creates the cluster once when the response is lost", async ({ server }) => {
     comesUp(server);
     const create = server.onCreate;
     let made = 0;
@@ -206,7 +206,7 @@ describe.concurrent("a Ray cluster", () => {
     expect([cluster.name, made, server.clusters.size]).toEqual(["a", 1, 1]);
   });
 
-  test("is deleted when the answer to its making is lost and its making is aborted", async ({ server }) => {
+  test("deletes the cluster when the creation is aborted after a lost response", async ({ server }) => {
     const controller = new AbortController();
     server.onCreate = () => setImmediate(() => controller.abort());
     server.loseCreations = 1;
@@ -225,7 +225,7 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.get("a")?.metadata.uid).toBe("theirs");
   });
 
-  test("comes up and goes although the API server cannot answer at times", async ({ server }) => {
+  test("starts and deletes the cluster despite interruptions of the API server", async ({ server }) => {
     comesUp(server);
     const create = server.onCreate;
     server.onCreate = (cluster) => {
@@ -238,7 +238,7 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.size).toBe(0);
   });
 
-  test("is gone only when its pods are", async ({ server }) => {
+  test("waits for the deletion of the cluster's pods", async ({ server }) => {
     comesUp(server);
     const cluster = await provision(server);
     const left = rayPod("a", "worker", undefined, "left");
@@ -260,15 +260,18 @@ describe.concurrent("a Ray cluster", () => {
     expect(server.clusters.get("a")?.metadata.annotations?.[annotations.leaseUntil]).toBe("2030-01-01T00:00:00.000Z");
   });
 
-  test.for(["SIGINT", "SIGTERM"] as const)("is gone after %s ended its process", async (signal, { server }) => {
-    comesUp(server);
-    const program = startProgram(["test/support/provisioning-program.ts"], { KUBECONFIG: server.kubeConfigFile });
-    await program.printed("ready");
-    expect(server.clusters.size).toBe(1);
-    program.child.kill(signal);
-    expect((await program.finished).signal).toBe(signal);
-    expect(server.clusters.size).toBe(0);
-  });
+  test.for(["SIGINT", "SIGTERM"] as const)(
+    "deletes the cluster after %s stopped its process",
+    async (signal, { server }) => {
+      comesUp(server);
+      const program = startProgram(["test/support/provisioning-program.ts"], { KUBECONFIG: server.kubeConfigFile });
+      await program.printed("ready");
+      expect(server.clusters.size).toBe(1);
+      program.child.kill(signal);
+      expect((await program.finished).signal).toBe(signal);
+      expect(server.clusters.size).toBe(0);
+    },
+  );
 });
 
 describe("the lease of a Ray cluster", () => {
@@ -376,7 +379,7 @@ describe("the lease of a Ray cluster", () => {
     expect(await reapRayClusters(apiOf(server))).toMatchObject([{ name: "a" }]);
   });
 
-  test("is no matter of clusters that others made", async ({ server }) => {
+  test("does not renew leases of other clients' clusters", async ({ server }) => {
     server.clusters.set("theirs", {
       metadata: { name: "theirs", annotations: { [annotations.leaseUntil]: "2000-01-01" } },
     });

@@ -48,7 +48,7 @@ function tokens(): () => Promise<Token> {
 }
 
 describe("a token of a cloud", () => {
-  test("goes with every request, and with forwarded ports", async () => {
+  test("is sent with every request and with forwarded ports", async () => {
     const config = configWith(tokens());
     await Promise.all([ask(config), ask(config)]);
     await using forwarding = await forwardPort(config, "lancedb", async () => "head", 8265);
@@ -68,7 +68,7 @@ describe("a token of a cloud", () => {
     expect(credentials).toEqual(["Bearer token-1", "Bearer token-1", "Bearer token-2"]);
   });
 
-  test("is asked for again when there was none", async () => {
+  test("is requested again after a failure", async () => {
     const next = tokens();
     const fetchToken = vi.fn(next).mockRejectedValueOnce(new Error("the cloud is away"));
     const config = configWith(fetchToken);

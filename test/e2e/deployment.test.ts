@@ -91,7 +91,7 @@ function itsTests(variant: Variant): void {
     if (!isOurs) await stack.destroy();
   });
 
-  test("comes up with no warning of the API server, and its catalog is ready", async () => {
+  test("starts without a warning of the API server, with a ready catalog", async () => {
     const changes = await stack.up({ ...settings, catalog: image("1") });
     expect(Object.keys(changes)).toEqual(["create"]);
     expect(warnings(stack.record)).toEqual([]);
@@ -99,7 +99,7 @@ function itsTests(variant: Variant): void {
     expect(catalog.status.readyReplicas).toBe(1);
   });
 
-  test("makes the namespace before what is in it, and its nodes before both", async () => {
+  test("creates nodes before the namespace, and the namespace before its objects", async () => {
     const made = stack.record.filter(({ action }) => action === "create").map(({ type }) => type);
     const first = made.indexOf("kubernetes:core/v1:Namespace");
     const second = made.lastIndexOf("kubernetes:core/v1:Namespace");
@@ -174,7 +174,7 @@ function itsTests(variant: Variant): void {
       );
   });
 
-  test("takes a change of every other setting that may change, and makes nothing anew that has something in it", async () => {
+  test("applies a change of every other changeable setting without the replacement of stateful resources", async () => {
     const before = stack.record.length;
     const changes = await stack.up({ ...settings, ...changed(variant) });
     expect(changes.update).toBeGreaterThan(0);
@@ -185,7 +185,7 @@ function itsTests(variant: Variant): void {
     expect(Object.keys(await stack.up({ ...settings, ...changed(variant) }))).toEqual(["same"]);
   });
 
-  test("leaves nothing when it is destroyed, and takes down what is in the namespace first", async () => {
+  test("destroys all resources, the objects of the namespace first", async () => {
     const before = stack.record.length;
     await stack.destroy();
     const { api } = cluster();

@@ -130,7 +130,7 @@ describeOnOurs(
       expect(await kept()).toEqual(before);
     });
 
-    test("refuses to start an empty catalog beside the volume of another one", async () => {
+    test("refuses to start an empty catalog next to the volume of another one", async () => {
       const volume = `the volume ${catalogNamespace}/tiltyard-catalog holds the catalog`;
       const onPostgres = settingsOf(namespace, { database: { url: "postgres://u:p@127.0.0.1:1/none" } });
       await expect(first.up(onPostgres)).rejects.toThrow(volume);

@@ -45,7 +45,7 @@ function fill(): () => void {
   return () => rmSync(file);
 }
 
-test("a database whose disk is full loses nothing, answers 503 and what can be read, and goes on when there is room", async () => {
+test("a database on a full disk loses nothing, serves reads, answers writes with 503, and recovers", async () => {
   await using service = createServiceProcess(disk, { TILTYARD_WAREHOUSE: elsewhere });
   await service.start();
   const table = await service.declare("table");
@@ -96,7 +96,7 @@ test("a warehouse that turns read-only leaves a commit in doubt, and the same re
   await service.kill();
 });
 
-test("a database on a read-only disk is told at the start", async () => {
+test("the service reports a database on a read-only disk at the start", async () => {
   await using service = createServiceProcess(disk, { TILTYARD_WAREHOUSE: elsewhere });
   await service.start();
   await service.kill("SIGTERM");

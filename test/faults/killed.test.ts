@@ -87,7 +87,7 @@ describe("a service that is killed while clients commit", () => {
   });
 });
 
-test("a backup that is taken under load restores to what was acknowledged before it began", async () => {
+test("a backup under load contains all earlier acknowledged changes", async () => {
   const backups = temporaryFolder("tiltyard-backups-");
   await using service = createServiceProcess();
   await service.start();

@@ -136,7 +136,7 @@ test.each([
 );
 
 // The tests are concurrent because each waits for half a minute.
-describe.concurrent("a service that is told to stop ends in time", () => {
+describe.concurrent("a service stops in time after SIGTERM", () => {
   test("when its log has no reader", async () => {
     await using service = createServiceProcess(undefined, { TILTYARD_LOG_LEVEL: "info" });
     const program = service.spawn();

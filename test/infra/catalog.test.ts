@@ -23,7 +23,7 @@ function environmentOf(stack: Deployed): Record<string, string> {
   return { ...Object.fromEntries(set), ...stack.one("kubernetes:core/v1:Secret", "catalog").inputs.stringData };
 }
 
-test("a catalog is with its secrets and its account in a namespace of its own, where no Ray cluster can be made", async () => {
+test("a catalog has its own namespace for its secrets and its account, without Ray clusters", async () => {
   const { resources, outputs } = await deployed("gke", { clientPrincipals: ["user:alice@example.com"] });
   const inside = resources.filter(({ inputs }) => inputs.metadata?.namespace === "lancedb-catalog");
   const types = new Set(inside.map(({ type }) => type.split(":").at(-1)));
@@ -37,7 +37,7 @@ test("a catalog is with its secrets and its account in a namespace of its own, w
 });
 
 describe("the catalog's pods", () => {
-  test.each(["existing", "gke", "eks"])("have settings on %s that the catalog takes", async (variant) => {
+  test.each(["existing", "gke", "eks"])("have settings on %s that the catalog accepts", async (variant) => {
     const stack = await deployed(variant);
     expect(readConfig(environmentOf(stack))).toMatchObject({
       host: "0.0.0.0",
@@ -50,7 +50,7 @@ describe("the catalog's pods", () => {
     });
   });
 
-  test("take tokens of the issuer of the settings, and as many requests", async () => {
+  test("accept tokens of the configured issuer and the configured rate of requests", async () => {
     const oidc = {
       issuer: "https://login.example.com",
       audience: "tiltyard",
@@ -102,7 +102,7 @@ describe("the catalog's pods", () => {
     }
   });
 
-  test("are asked whether they live and whether they take requests", async () => {
+  test("have probes of liveness and readiness", async () => {
     const [container] = podOf(await withCatalog({})).containers;
     expect(container.livenessProbe.httpGet.path).toBe("/health/live");
     expect(container.readinessProbe.httpGet.path).toBe("/health/ready");
@@ -123,7 +123,7 @@ describe("the catalog's pods", () => {
     expect(container.envFrom).toContainEqual({ secretRef: { name: "bucket-credentials" } });
   });
 
-  test("mount the tables of a file bucket at its path, and tell clients to do so", async () => {
+  test("mount the tables of a file bucket at its path, like clients", async () => {
     const stack = await withCatalog({ volumeClaim: "tables" }, { bucket: "file:///mnt/tables" });
     const pod = podOf(stack);
     expect(stack.outputs.tablesVolume).toEqual({ claim: "tables", path: "/mnt/tables" });
@@ -204,7 +204,7 @@ describe("a catalog on SQLite", () => {
 });
 
 describe("Litestream", () => {
-  test("tells S3 in which region its bucket is: no role has the right to ask for that", async () => {
+  test("sets the region of the bucket, because no role may request it", async () => {
     const stack = await deployed("eks", { catalog: { litestream: true } });
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
     expect(settings.dbs[0].replica.url).toBe("s3://eks-backups-1234567/litestream?region=eu-central-1");

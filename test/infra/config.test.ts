@@ -102,7 +102,7 @@ describe("settings that are not valid", () => {
       "no machine",
       "eks",
       { nodePools: [pool, head, { name: "x", role: "workerCpu" }] },
-      "nodePools.2.machineType: give either",
+      "nodePools.2.machineType: requires either",
     ],
     [
       "a size that no machine has",
@@ -395,7 +395,7 @@ describe("settings that are not valid", () => {
     expect(() => parse(variant, settings)).toThrow(message);
   });
 
-  test("are told all at once, before any resource is asked for", async () => {
+  test("reports all invalid settings at once, before the first resource", async () => {
     const settings = {
       ray: { version: "2.9" },
       operator: { source: "helm", version: "1.0" },
@@ -427,7 +427,7 @@ describe("settings", () => {
     expect(parse(variant, settings)).toMatchObject(settings);
   });
 
-  test("take the operator from its chart unless they say otherwise", () => {
+  test("install the operator from its chart by default", () => {
     expect(parse("eks", { operator: { version: "1.4.2" } }).operator).toMatchObject({
       source: "helm",
       version: "1.4.2",
@@ -443,7 +443,7 @@ describe("settings", () => {
     });
   });
 
-  test("give each cluster of an account a client role of its own, and the first one Geneva's name", () => {
+  test("name a client role for each cluster of an account, the first one as Geneva does", () => {
     expect(parse("eks", { clusterName: "second" })).toMatchObject({ clientRole: "geneva-client-role-second" });
     expect(parse("eks", { clusterName: "second", clientRole: "ours" })).toMatchObject({ clientRole: "ours" });
   });
@@ -496,7 +496,7 @@ describe("a token of Ray clusters", () => {
     expect(() => parse("existing", settings)).toThrow(message);
   });
 
-  test("is what clients and jobs are told", async () => {
+  test("is an output for clients and jobs", async () => {
     const { outputs, one } = await deployed("existing");
     expect(outputs.rayAuth).toBe("token");
     const file = one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"];

@@ -28,7 +28,7 @@ describe("administrators on EKS", () => {
   const adminPrincipals = ["arn:aws:iam::123456789012:role/team/platform-engineers", principals[0]];
   const stackOfTwo = deployed("eks", { adminPrincipals });
 
-  test("take one role, which is an administrator of the cluster", async () => {
+  test("assume one role, which is an administrator of the cluster", async () => {
     const { one } = await stackOfTwo;
     const role = one(roleType, "admin");
     expect(JSON.parse(role.inputs.assumeRolePolicy).Statement[0].Principal).toEqual({ AWS: adminPrincipals });
@@ -66,7 +66,7 @@ describe("administrators on EKS", () => {
     expect(users[0].user.exec.args).toEqual([...tokenArgs, "--role", "arn:aws:iam::123456789012:role/eks-admin"]);
   });
 
-  test("must include the caller that makes the stack", async () => {
+  test("must include the creator of the stack", async () => {
     const others = deployed("eks", { adminPrincipals: ["arn:aws:iam::123456789012:role/others"] });
     await expect(others).rejects.toThrow("adminPrincipals: must name you as well");
     const account = await deployed("eks", { adminPrincipals: ["arn:aws:iam::123456789012:root"] });

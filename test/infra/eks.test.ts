@@ -21,7 +21,7 @@ describe("the cluster on EKS", () => {
     });
   });
 
-  test.each(["1.35", "1.36"])("has the add-ons that go with Kubernetes %s", async (kubernetesVersion) => {
+  test.each(["1.35", "1.36"])("has the add-ons for Kubernetes %s", async (kubernetesVersion) => {
     const { vpcCniOptions, kubeProxyAddonOptions } = (await deployed("eks", { kubernetesVersion })).one(
       "eks:index:Cluster",
     ).inputs;
@@ -72,7 +72,7 @@ describe("the cluster on EKS", () => {
     expect(all("aws:autoscaling/tag:Tag")).toEqual([]);
   });
 
-  test("leaves the number of nodes to the autoscaler alone, and tells it the limits", async () => {
+  test("leaves the number of nodes to the autoscaler, within its limits", async () => {
     const nodePools = (cpuMax: number) => [
       { name: "core", role: "core", machineType: "m7i.xlarge", min: 2, max: 3 },
       { name: "head", role: "head", machineType: "m7i.xlarge" },
@@ -151,7 +151,7 @@ describe("the cluster on EKS", () => {
 });
 
 describe("what is kept of a stack on EKS", () => {
-  test("is a last snapshot of its database, whatever protects it, under a name that is not taken", async () => {
+  test("is a last snapshot of its database with a unique name, with and without protection", async () => {
     const { one, outputs } = await deployed("eks", { catalog: { database: "postgres" }, deletionProtection: false });
     const { skipFinalSnapshot, finalSnapshotIdentifier } = one("aws:rds/instance:Instance").inputs;
     expect(skipFinalSnapshot).toBe(false);
@@ -184,7 +184,7 @@ describe("what is kept of a stack on EKS", () => {
 });
 
 describe("the add-ons on EKS", () => {
-  test("make encrypted volumes in the zone of the pod, by a role of their own", async () => {
+  test("create encrypted volumes in the zone of the pod, by a role of their own", async () => {
     const { one, all } = await stack;
     const addon = one("aws:eks/addon:Addon", "ebs");
     const rights = one("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "EBSCSIDriverPolicy");
@@ -222,13 +222,13 @@ describe("the add-ons on EKS", () => {
     });
   });
 
-  test.each(["1.33", "1.34", "1.35"])("have the autoscaler that goes with Kubernetes %s", async (kubernetesVersion) => {
+  test.each(["1.33", "1.34", "1.35"])("have the autoscaler for Kubernetes %s", async (kubernetesVersion) => {
     const { one } = await deployed("eks", { kubernetesVersion });
     const { tag } = one("kubernetes:helm.sh/v3:Release", "autoscaler").inputs.values.image;
     expect(tag).toMatch(new RegExp(`^v${kubernetesVersion.replace(".", "\\.")}\\.\\d+$`));
   });
 
-  test("are of the version that goes with Kubernetes, and are upgraded with it", async () => {
+  test("have the version for Kubernetes, and are upgraded with it", async () => {
     for (const kubernetesVersion of ["1.34", "1.35"])
       for (const { inputs } of (await deployed("eks", { kubernetesVersion })).all("aws:eks/addon:Addon")) {
         expect(inputs.addonVersion).toBe(`v1.0.0-eksbuild.1-${inputs.addonName}-${kubernetesVersion}`);
@@ -236,7 +236,7 @@ describe("the add-ons on EKS", () => {
       }
   });
 
-  test("give pods that could run anywhere a core node, and open no group of Ray for them", async () => {
+  test("schedule pods without constraints on core nodes, without new nodes for Ray", async () => {
     const { extraArgs, expanderPriorities } = (await stack).one("kubernetes:helm.sh/v3:Release", "autoscaler").inputs
       .values;
     expect(extraArgs.expander).toBe("priority,least-waste");

@@ -44,7 +44,7 @@ describe("an EKS cluster outside of the stack", () => {
     });
   });
 
-  test("without a provider in IAM is refused with what to do, before anything is made", async () => {
+  test("rejects a cluster without a provider in IAM before the first resource, with the remedy", async () => {
     const failed = deployed("existing-eks", { clusterName: "without-provider" });
     await expect(failed).rejects.toThrow(/no OIDC provider in IAM .*eksctl utils associate-iam-oidc-provider/);
   });
@@ -53,7 +53,7 @@ describe("an EKS cluster outside of the stack", () => {
 describe("a GKE cluster outside of the stack", () => {
   const stack = deployed("existing-gke", { clusterName: "theirs", location: "europe-west4-b" });
 
-  test("refuses a second operator beside the add-on of GKE", async () => {
+  test("refuses a second operator next to the add-on of GKE", async () => {
     const settings = { clusterName: "with-ray" };
     await expect(deployed("existing-gke", settings)).rejects.toThrow(
       "operator: with-ray has the Ray operator add-on of GKE, which watches all namespaces. Set operator: {source: none}",
@@ -77,13 +77,13 @@ describe("a GKE cluster outside of the stack", () => {
     ]);
   });
 
-  test("without workload identity is refused with what to do, before anything is made", async () => {
+  test("rejects a cluster without workload identity before the first resource, with the remedy", async () => {
     const failed = deployed("existing-gke", { clusterName: "without-identity" });
     await expect(failed).rejects.toThrow(/no workload identity.*--workload-pool our-project.svc.id.goog/);
   });
 });
 
-test.each(["existing-gke", "existing-eks"])("a database is not made on %s", async (variant) => {
+test.each(["existing-gke", "existing-eks"])("creates no database on %s", async (variant) => {
   const failed = deployed(variant, { catalog: { database: "postgres" } });
   await expect(failed).rejects.toThrow(
     "catalog.database: must be sqlite or {url: postgres://...}: the stack creates no database",

@@ -7,7 +7,7 @@ const accountMember = "gcp:serviceaccount/iAMMember:IAMMember";
 const stack = deployed("gke", { clientPrincipals: ["user:alice@example.com", "group:ml@example.com"] });
 
 describe("the cluster on GKE", () => {
-  test("takes little of a project's quota for the nodes that a cluster is created with", async () => {
+  test("uses little of a project's quota for the first nodes of a cluster", async () => {
     const { nodeConfig } = (await deployed("gke")).one("gcp:container/cluster:Cluster").inputs;
     expect(nodeConfig).toMatchObject({ diskType: "pd-standard", diskSizeGb: 30 });
   });
@@ -98,7 +98,7 @@ describe("the cluster on GKE", () => {
 });
 
 describe("what is kept of a stack on GKE", () => {
-  test("is a last backup of its database, whose user and tables go with the instance", async () => {
+  test("is a last backup of its database, whose user and tables are deleted with the instance", async () => {
     const { one, outputs } = await deployed("gke", { catalog: { database: "postgres" }, deletionProtection: false });
     expect(one("gcp:sql/databaseInstance:DatabaseInstance").inputs.settings.finalBackupConfig).toEqual({
       enabled: true,
@@ -237,7 +237,7 @@ describe("the roles on Google Cloud", () => {
     expect(admins.map(({ inputs }) => inputs.member)).toEqual(["group:platform@example.com"]);
   });
 
-  test("a principal keeps its grants when the one before it goes from the list", async () => {
+  test("a principal keeps its grants when the previous one is removed from the list", async () => {
     const [first, second] = ["user:alice@example.com", "user:bob@example.com"];
     const grantsOf = async (principals: readonly string[], member: string) => {
       const { resources } = await deployed("gke", { clientPrincipals: principals, adminPrincipals: principals });
@@ -258,7 +258,7 @@ describe("the roles on Google Cloud", () => {
     );
   });
 
-  test("every listed principal may impersonate the client's account, which may make Ray clusters and use the bucket", async () => {
+  test("every listed principal may impersonate the client's account, which may create Ray clusters and use the bucket", async () => {
     const { one, all } = await stack;
     const takers = all(accountMember).filter((each) => each.name.includes("client-principal"));
     expect(takers.map((each) => [each.inputs.role, each.inputs.member])).toEqual([
@@ -279,7 +279,7 @@ describe("the roles on Google Cloud", () => {
     ]);
   });
 
-  test("a bucket that is there gets the permissions and is not made", async () => {
+  test("an existing bucket receives the permissions and is not created", async () => {
     const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours" });
     expect(all("gcp:storage/bucket:Bucket")).toEqual([]);
     expect(one(bucketMember, "ray-objects").inputs.bucket).toBe("ours");
@@ -303,7 +303,7 @@ describe("the roles on Google Cloud", () => {
     expect(outputs.bucketUri).toBe("gs://ours/team/lance");
   });
 
-  test("the bucket that is made is private and protected", async () => {
+  test("the bucket of the stack is private and protected", async () => {
     const bucket = (await stack).one("gcp:storage/bucket:Bucket");
     expect(bucket.inputs).toMatchObject({
       uniformBucketLevelAccess: true,

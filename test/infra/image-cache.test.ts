@@ -50,7 +50,7 @@ describe.each([
 });
 
 describe("the copies", () => {
-  test("on AWS are made when nodes pull an image first, which they have the right to", async () => {
+  test("on AWS are created at the first pull of a node, which has the right to it", async () => {
     const stack = await deployed("eks", settings.eks);
     const rules = stack.all("aws:ecr/pullThroughCacheRule:PullThroughCacheRule").map(({ inputs }) => inputs);
     expect(rules).toHaveLength(3);

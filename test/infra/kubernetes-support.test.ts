@@ -22,7 +22,7 @@ describe.each(["eks", "gke"] as const)("a Kubernetes version on %s", (variant) =
     ]);
   });
 
-  test("is refused when its support has ended, with what keeps it", () => {
+  test("is rejected after its support has ended, with the setting that extends it", () => {
     expect(parse(variant, settings, end)).toMatchObject(settings);
     const [[name, value] = []] = Object.entries(extended[variant]);
     expect(() => parse(variant, settings, daysBefore(-1))).toThrow(

@@ -63,7 +63,7 @@ describe("metrics", () => {
 describe("dashboards", () => {
   const catalog = useCatalog();
 
-  test("come as config maps that the side car of Grafana's chart finds", async () => {
+  test("are config maps that the side car of Grafana's chart finds", async () => {
     const { one } = await deployed("existing", { monitoring: { dashboards: true } });
     for (const [name, namespace] of [
       ["ray", "lancedb"],
@@ -88,7 +88,7 @@ describe("dashboards", () => {
     expect(missingOf(catalogDashboard, text)).toEqual([]);
   });
 
-  test("that ask for what is not there are told", () => {
+  test("reports dashboards with unknown metrics", () => {
     const queries = { a: "sum by (operation) (rate(tiltyard_nothing[5m]))", b: 'ray_tasks{State="x"}', c: "1" };
     const dashboard = { uid: "", title: "", panels: [{ title: "", unit: "", queries }] };
     expect(missingOf(dashboard, 'ray_tasks{Name="f"} 1\n')).toEqual([

@@ -44,12 +44,15 @@ describe("a pool of several machines", () => {
 });
 
 describe("labels of a pool", () => {
-  test.each(["eks", "gke"] as const)("go on its nodes beside that of its role on %s", async (cloud) => {
-    const { one } = await withPools(cloud, { cpu: { labels: { team: "vision" } } });
-    const { inputs } = one(cloud === "eks" ? groupType : poolType, "cpu");
-    const labels = inputs.labels ?? inputs.nodeConfig.labels;
-    expect(labels).toEqual({ team: "vision", "geneva.lancedb.com/ray-worker-cpu": "true" });
-  });
+  test.each(["eks", "gke"] as const)(
+    "adds labels to its nodes on %s, in addition to that of its role",
+    async (cloud) => {
+      const { one } = await withPools(cloud, { cpu: { labels: { team: "vision" } } });
+      const { inputs } = one(cloud === "eks" ? groupType : poolType, "cpu");
+      const labels = inputs.labels ?? inputs.nodeConfig.labels;
+      expect(labels).toEqual({ team: "vision", "geneva.lancedb.com/ray-worker-cpu": "true" });
+    },
+  );
 
   test("are none that Kubernetes sets itself", async () => {
     const labels = { "node.kubernetes.io/kind": "large" };
@@ -94,7 +97,7 @@ describe("Arm machines", () => {
     await expect(deployed("gke", { nodePools })).rejects.toThrow("the role workerCpu must have one architecture");
   });
 
-  test("of a cluster that is there are told by a setting", async () => {
+  test("sets the architecture of an existing cluster by a setting", async () => {
     const { one, outputs } = await deployed("existing", { architecture: "arm64" });
     expect(outputs.rayImage).toBe("rayproject/ray:2.60.0-py312-aarch64");
     expect(outputs.headNodeSelector).toMatchObject({ "kubernetes.io/arch": "arm64" });

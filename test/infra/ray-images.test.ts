@@ -65,7 +65,7 @@ describe("the images of Ray", () => {
     expect(outputs.rayGpuImage).toBe("rayproject/ray:2.60.0-py312-gpu");
   });
 
-  test("start from the digests that the settings give, and are built anew with others", async () => {
+  test("start from the digests of the settings, and are rebuilt when these change", async () => {
     const digest = `sha256:${"a".repeat(64)}`;
     const imageDigests = { "rayproject/ray:2.60.0-py312": digest, "node:24.21.0-trixie-slim": digest };
     const [plain, pinned] = [await deployed("eks"), await deployed("eks", { imageDigests })];

@@ -7,7 +7,7 @@ import { deployed } from "../support/stack.ts";
 const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"];
 
 describe("logs of Ray", () => {
-  test.each(variants)("are printed by a side car in the pods that a client of a stack on %s makes", async (variant) => {
+  test.each(variants)("are printed by a side car in the pods of clients of a stack on %s", async (variant) => {
     const { one, outputs } = await deployed(variant, { rayLogs: true });
     const { metadata, data } = one("kubernetes:core/v1:ConfigMap", "ray-logs").inputs;
     const parameters = parseParameters({ name: "a", workerGroups: [{}], ...fromStackOutputs(outputs) });
@@ -59,7 +59,7 @@ describe("logs of Ray", () => {
     expect(one("gcp:container/cluster:Cluster").inputs.loggingConfig.enableComponents).toContain("WORKLOADS");
   });
 
-  test("go with the pods unless the settings say otherwise", async () => {
+  test("are deleted with the pods by default", async () => {
     const { outputs, all } = await deployed("eks");
     expect(outputs.rayLogs).toBeUndefined();
     expect(all("aws:eks/addon:Addon").map(({ name }) => name)).not.toContain("eks-container-logs");

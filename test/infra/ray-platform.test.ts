@@ -21,7 +21,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     }
   });
 
-  test("gives the service account exactly the rules that it needs, under the names that it must have", async () => {
+  test("grants the service account exactly the required rules, under the required names", async () => {
     const { one } = await stack;
     expect(one("kubernetes:core/v1:ServiceAccount", "ray").inputs.metadata).toMatchObject({
       name: "ray-pods",
@@ -134,7 +134,7 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
 });
 
 describe("the namespace", () => {
-  test("of a cluster that is there already stays when the stack goes, unless it is told otherwise", async () => {
+  test("keeps the namespace of an existing cluster after the stack, unless deleteNamespace is set", async () => {
     for (const name of ["ray", "catalog"]) {
       const retained = async (variant: string, settings = {}) =>
         (await deployed(variant, settings)).one(namespaceType, name).retainOnDelete;
@@ -146,7 +146,7 @@ describe("the namespace", () => {
 });
 
 describe("the operator", () => {
-  test("comes in the version and from where the settings say", async () => {
+  test("has the version and the source of the settings", async () => {
     const operator = { source: "helm", version: "1.4.2", chart: "oci://registry.example.com/kuberay-operator" };
     const { inputs } = (await deployed("existing", { operator })).one(release, "operator");
     expect(inputs).toMatchObject({ chart: operator.chart, version: "1.4.2" });

@@ -33,7 +33,7 @@ test("a stack in GovCloud has no ARN of another partition", async () => {
   expect(JSON.stringify(resources.map(({ inputs }) => inputs))).toContain("arn:aws-us-gov:s3:::ours");
 });
 
-test.each(["n4-standard-4", "c4-standard-8"])("%s gets the only kind of disk that it takes", async (machineType) => {
+test.each(["n4-standard-4", "c4-standard-8"])("%s receives its only supported kind of disk", async (machineType) => {
   const nodePools = [
     { name: "core", role: "core", machineType, min: 1 },
     { name: "head", role: "head", machineType: "n2-standard-8" },

@@ -40,7 +40,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     expect(JSON.stringify(ofCloud.map(({ inputs }) => inputs))).not.toContain("tiltyard-runner");
   });
 
-  test("has Ray clusters that the runner takes, on the stack's nodes and with its images", async () => {
+  test("has Ray clusters that the runner accepts, on the stack's nodes and with its images", async () => {
     const found = await stack;
     const templates = templatesOf(found);
     expect(Object.keys(templates)).toEqual(found.outputs.jobRayClusters);
@@ -71,7 +71,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     expect(key).not.toBe(TILTYARD_BOOTSTRAP_API_KEY);
   });
 
-  test("runs with no right on its node, by arguments and variables that it takes", async () => {
+  test("runs without rights on its node, with valid arguments and variables", async () => {
     const found = await stack;
     const pod = podOf(found);
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
@@ -93,7 +93,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     expect(readConfig(variables).catalogUrl).toBe(found.outputs.catalogUrl);
   });
 
-  test("takes no requests, and calls the catalog and the API server alone", async () => {
+  test("accepts no requests, and only calls the catalog and the API server", async () => {
     const { spec } = (await stack).one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "runner").inputs;
     expect(spec.ingress).toEqual([]);
     const ports = spec.egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map(({ port }) => port));

@@ -71,7 +71,7 @@ describe.each(stacks)("a stack on %s with %j", (variant, settings) => {
     for (const each of inside) expect(each.provider).toContain(`${variant.split("-")[0]}-kubernetes`);
   });
 
-  test("gives its outputs the shape that clients read, and marks the secret ones", async () => {
+  test("has outputs in the schema of clients, with marked secrets", async () => {
     const { outputs, secretOutputs: marked } = await stack;
     expect(StackOutputs.strict().parse(outputs)).toEqual(outputs);
     expect(marked).toEqual(secretOutputs.filter((name) => name in outputs));

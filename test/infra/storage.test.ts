@@ -7,7 +7,7 @@ const awsKey = "arn:aws:kms:eu-central-1:123456789012:key/1234-abcd";
 const googleKey = "projects/keys/locations/europe-west4/keyRings/ours/cryptoKeys/tables";
 
 describe("versions of objects", () => {
-  test.each(["eks", "existing-eks"])("on %s are kept for as long as the settings say, and then go", async (variant) => {
+  test.each(["eks", "existing-eks"])("on %s are kept for the configured time", async (variant) => {
     const settings = { objectVersionDays: 30, catalog: { litestream: true } };
     const { all } = await deployed(variant, settings);
     const versionings = all("aws:s3/bucketVersioning:BucketVersioning");
@@ -24,7 +24,7 @@ describe("versions of objects", () => {
     }
   });
 
-  test.each(["gke", "existing-gke"])("on %s are kept for as long as the settings say, and then go", async (variant) => {
+  test.each(["gke", "existing-gke"])("on %s are kept for the configured time", async (variant) => {
     const { one } = await deployed(variant, { objectVersionDays: 30 });
     const { versioning, lifecycleRules } = one("gcp:storage/bucket:Bucket").inputs;
     expect(versioning).toEqual({ enabled: true });
@@ -59,7 +59,7 @@ describe("a customer's key on AWS", () => {
     expect(one("eks:index:Cluster").inputs.encryptionConfigKeyArn).toBe(awsKey);
   });
 
-  test("may be used for nodes before there is one", async () => {
+  test("may be used for nodes before the first one exists", async () => {
     const { one, resources } = await stack;
     const grant = one("aws:kms/grant:Grant");
     expect(grant.inputs.granteePrincipal).toMatch(/role\/aws-service-role\/autoscaling.amazonaws.com\//);
@@ -132,7 +132,7 @@ describe("a customer's key on Google Cloud", () => {
     );
   });
 
-  test("may be used when the stack is gone or has another key: buckets are kept, and the accounts are the project's", async () => {
+  test("may be used after the stack or its key has changed: buckets are kept, and the accounts are the project's", async () => {
     for (const each of (await stack).all("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"))
       expect(each.retainOnDelete).toBe(true);
   });
@@ -147,7 +147,7 @@ describe("a customer's key on Google Cloud", () => {
 });
 
 describe("tags", () => {
-  test("of the provider go on what AWS and drivers make as well: machines, their disks, volumes of pods", async () => {
+  test("of the provider are also on resources of AWS and drivers: machines, their disks, volumes of pods", async () => {
     const { all, one } = await deployed("eks", { "aws:defaultTags": { tags: { team: "ml" } } });
     for (const { inputs } of all("aws:ec2/launchTemplate:LaunchTemplate")) {
       const types = inputs.tagSpecifications.map(({ resourceType }: { resourceType: string }) => resourceType);
@@ -159,7 +159,7 @@ describe("tags", () => {
     expect(JSON.parse(configurationValues).controller.extraVolumeTags).toEqual({ team: "ml" });
   });
 
-  test("of the provider go on what Google makes as well", async () => {
+  test("of the provider are also on resources that Google creates", async () => {
     const settings = { "gcp:defaultLabels": { team: "ml", stage: "test" }, catalog: { database: "postgres" } };
     const { all, one } = await deployed("gke", settings);
     const labels = { team: "ml", stage: "test" };

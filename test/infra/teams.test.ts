@@ -44,7 +44,7 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     expect(refusals(resources)).toEqual([]);
   });
 
-  test("lets the named principals alone make Ray clusters, in its namespace", async () => {
+  test("only lets the named principals create Ray clusters, in its namespace", async () => {
     const { one } = await stackOn(variant);
     const { metadata, subjects } = one(roleBinding, "ray-vision-client").inputs;
     const named = {
@@ -142,7 +142,7 @@ describe("the bucket of teams on AWS", () => {
     expect(mayBecome(stack, "eks-client-vision", user("ml-engineers"))).toBe(false);
   });
 
-  test("comes with a role that is no administrator of the cluster", async () => {
+  test("has a role that is not an administrator of the cluster", async () => {
     const { one, all, outputs } = await stackOn("eks");
     const entry = one("aws:eks/accessEntry:AccessEntry", "client-vision").inputs;
     expect(entry).toMatchObject({ type: "STANDARD", kubernetesGroups: ["tiltyard:vision"] });
@@ -203,7 +203,7 @@ describe("queues", () => {
     expect(one(type("LocalQueue"), "lancedb-local").inputs.metadata.namespace).toBe("lancedb");
   });
 
-  test("are made for a Kueue that is there already", async () => {
+  test("are created for an existing Kueue", async () => {
     const { all } = await deployed("existing", { ...withQuotas, kueue: { source: "none" } });
     expect(all("kubernetes:helm.sh/v3:Release").map(({ name }) => name)).toEqual(["ray-operator"]);
     expect(all("kubernetes:kueue.x-k8s.io/v1beta2:LocalQueue")).toHaveLength(2);

@@ -99,7 +99,7 @@ describe("signing in to EKS", () => {
     vi.useRealTimers();
   });
 
-  test("says what to look at when there is no such cluster", async () => {
+  test("names the cluster and the region when the cluster does not exist", async () => {
     const asked = connect({ configMethod: "EKS_AUTH", clusterName: "other", region });
     await expect(asked).rejects.toThrow(
       /cannot sign in to the EKS cluster other in eu-central-1: ResourceNotFoundException.*cluster_name and role_name/s,

@@ -41,7 +41,7 @@ describe("tiltyard run --local", { timeout }, () => {
   describe("with a catalog that is named", () => {
     const catalog = useCatalog();
 
-    test("tells it why a job failed, and ends as the job did", async () => {
+    test("shows why a job failed, and exits with the job's code", async () => {
       const environment = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
       const table = await declareTable(catalog);
       await commit(catalog, table, 1);

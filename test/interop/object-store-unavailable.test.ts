@@ -47,7 +47,7 @@ describe("an object store that cannot be used", () => {
     await Promise.all(Object.values(uses(store, "folder")).map((use) => expectUnavailable(use, host)));
   });
 
-  test("is told as unavailable: local files", async () => {
+  test("is reported as unavailable: local files", async () => {
     const folder = temporaryFolder("tiltyard files ").slice(1);
     writeFileSync(`/${folder}/from`, "content");
     // A copy into a folder that is a file fails for a reason other than a missing source.

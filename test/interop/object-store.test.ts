@@ -98,7 +98,7 @@ describe.each([
     return keys.toSorted();
   }
 
-  test("tells whether an object is there", async () => {
+  test("reports whether an object exists", async () => {
     const key = `${newFolder()}/object`;
     expect(await subject.store.persist(key)).toBeUndefined();
     await subject.put(key, "content");
@@ -175,7 +175,7 @@ describe.each([
     expect(keys.toSorted()).toEqual([`${folder}/1`, `${folder}/2`]);
   });
 
-  test("tells a copy from another object, and when each was written", async () => {
+  test("distinguishes a copy from another object, and reports the time of each", async () => {
     const folder = newFolder();
     await subject.put(`${folder}/from`, "content");
     await subject.store.copy(`${folder}/from`, `${folder}/copy`);
@@ -189,13 +189,13 @@ describe.each([
     expect(await subject.store.find(`${folder}/missing`)).toBeUndefined();
   });
 
-  test("says so when there is nothing to copy", async () => {
+  test("reports a missing source of a copy", async () => {
     const folder = newFolder();
     expect(await subject.store.copy(`${folder}/missing`, `${folder}/to`)).toMatchObject({ outcome: "missing" });
     expect(await listed(folder)).toEqual([]);
   });
 
-  test("reads a small object, and tells its size", async () => {
+  test("reads a small object and its size", async () => {
     const key = `${newFolder()}/object`;
     expect(await subject.store.read(key)).toBeUndefined();
     await subject.put(key, "content \u00e9");
@@ -204,7 +204,7 @@ describe.each([
     expect(await subject.store.read(dirname(key))).toBeUndefined();
   });
 
-  test("does not read what is too large for what the catalog keeps", async () => {
+  test("rejects an object that is larger than the limit of the catalog", async () => {
     const key = `${newFolder()}/object`;
     await subject.put(key, "x".repeat(readBytesMax + 1));
     for (let time = 0; time < 60; time++)
@@ -264,7 +264,7 @@ describe.each([
   });
 });
 
-test("check-warehouse uses a bucket of S3, and tells which identity AWS sees", async () => {
+test("check-warehouse uses a bucket of S3, and reports the identity that AWS sees", async () => {
   await s3();
   const settings = { TILTYARD_WAREHOUSE: `s3://${bucket}/lance`, TILTYARD_S3_FORCE_PATH_STYLE: "1" };
   const { code, stdout } = await runCatalogCommand(["check-warehouse", "--json"], settings);

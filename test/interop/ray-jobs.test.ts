@@ -69,7 +69,7 @@ describe("jobs on a real Ray", () => {
     expect(lines.filter((line) => line === "from elsewhere")).toHaveLength(2);
   });
 
-  test("take no folder that Ray would not take", async () => {
+  test("rejects a folder that Ray would reject", async () => {
     const large = temporaryFolder("large ");
     writeFileSync(join(large, "data.bin"), randomBytes(101 * 2 ** 20));
     await expect(jobs.submit({ entrypoint: "x", workingDirectory: large })).rejects.toThrow(
@@ -100,7 +100,7 @@ describe("jobs on a real Ray", () => {
     expect(proxy.broken).toBe(1);
   });
 
-  test("that fail or are stopped say so, and an id that is taken or unknown is told", async () => {
+  test("reports failed and stopped jobs, and used and unknown ids", async () => {
     const failing = await jobs.submit({ entrypoint: "python -c 'raise SystemExit(7)'", submissionId: "mine" });
     expect(await failing.wait()).toMatchObject({ status: "FAILED", message: expect.stringContaining("7") });
     await expect(jobs.submit({ entrypoint: "true", submissionId: "mine" })).rejects.toThrow(/mine already exists/);

@@ -101,7 +101,7 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
   });
 });
 
-test("the catalog and the runner have what they read beside themselves", () => {
+test("the catalog and the runner contain the files that they read", () => {
   const console = readdirSync("service/console").filter((file) => /\.(css|html|js|svg)$/.test(file));
   expect(console).toContain("index.html");
   expect(unpack("service").files).toEqual(expect.arrayContaining(console.map((file) => `console/${file}`)));
@@ -140,7 +140,7 @@ test("the wheel has the modules, their types and the licence, and nothing else",
   expect(files.filter((file) => !belongs(file))).toEqual([]);
 });
 
-test("the source distribution has what the wheel is made of", () => {
+test("the source distribution has the sources of the wheel", () => {
   const listed = read("tar", ["tzf", join(packages, `tiltyard-${version}.tar.gz`)], "tar");
   const files = listed.split("\n").map((file) => file.slice(`tiltyard-${version}/`.length));
   expect(files).toEqual(expect.arrayContaining(["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO"]));

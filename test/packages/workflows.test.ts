@@ -23,7 +23,7 @@ describe("the workflows", () => {
     actionlint = prepareActionlint();
   });
 
-  test("are as GitHub takes them", () => {
+  test("are valid for GitHub", () => {
     expect(workflows).toHaveLength(2);
     const { status, stdout, stderr } = spawnSync(actionlint, workflows, { encoding: "utf8" });
     expect(`${stdout}${stderr}`).toBe("");
@@ -36,11 +36,11 @@ describe("the workflows", () => {
     expect(loose).toEqual(["./.github/workflows/ci.yml", "pypa/gh-action-pypi-publish@release/v1"]);
   });
 
-  test.each(workflows)("give the token of a run no right that a job does not ask for: %s", (file) => {
+  test.each(workflows)("grant the token of a run only the rights that a job requests: %s", (file) => {
     expect(parse(readFileSync(file, "utf8")).permissions).toEqual({ contents: "read" });
   });
 
-  test("publish each package that is made", () => {
+  test("publish each built package", () => {
     const { workspaces } = JSON.parse(readFileSync("package.json", "utf8"));
     const release = readFileSync(".github/workflows/release.yml", "utf8");
     const [, published = ""] = /for package in (.*); do/.exec(release) ?? [];

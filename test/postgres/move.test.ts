@@ -18,7 +18,7 @@ const sqlite = () => ({ TILTYARD_DATABASE_URL: `sqlite:${file}` });
 const move = (...args: string[]) => runCatalogCommand(["move", file, ...args], { TILTYARD_DATABASE_URL: target.url });
 
 describe("move", () => {
-  test("takes a whole catalog to PostgreSQL, which goes on where SQLite ended", async () => {
+  test("moves a whole catalog to PostgreSQL, which continues from the state of SQLite", async () => {
     const before = await startTestCatalog(sqlite());
     const [first, second] = [await declareTable(before, "n"), await declareTable(before, "n")];
     for (let version = 1; version <= 3; version++) await commit(before, first, version);

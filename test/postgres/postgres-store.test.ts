@@ -32,7 +32,7 @@ async function twoTables(store: Store): Promise<[number, number]> {
   });
 }
 
-test("a write that always meets another one is run again, and given up with a 503 in the end", async () => {
+test("a write that always conflicts is retried and finally fails with 503", async () => {
   const { database, url } = await newDatabase();
   await using store = await openStore(database);
   const [table] = await twoTables(store);
@@ -106,7 +106,7 @@ test("what PostgreSQL cannot store is the caller's mistake", async () => {
   });
 });
 
-test("a query that failed fails its write, even when the work went on", async () => {
+test("a failed query fails its write, even if the work continued", async () => {
   const { database } = await newDatabase();
   await using store = await openStore(database);
   const write = store.write(async (session) => {

@@ -312,7 +312,7 @@ describe("a token of an OIDC issuer", () => {
     },
   );
 
-  test("comes from elsewhere: there is no token endpoint", async () => {
+  test("is issued elsewhere, so the token endpoint does not exist", async () => {
     expect((await catalog.fetch("/oauth/token", { method: "POST" })).status).toBe(404);
   });
 });

@@ -100,7 +100,7 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toMatchObject([own, {}]);
   });
 
-  test("that is gone gets none, and neither does one without auto_backfill", async () => {
+  test("opens no job for a dropped column and for one without auto_backfill", async () => {
     const id = await createAutomatic();
     await catalog.call("alterTableDropColumns", { id, columns: ["length"] });
     await append(id);
@@ -136,7 +136,7 @@ describe("a view with auto_refresh", () => {
     expect(await jobsOn(view)).toHaveLength(1);
   });
 
-  test("gets a job beside a view that none can be opened for", async () => {
+  test("opens a job for a column despite a view whose job is rejected", async () => {
     const id = await createFilms(catalog);
     const [broken, view] = ["broken", "view"].map((name) => [...id.slice(0, -1), name]) as [string[], string[]];
     const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });

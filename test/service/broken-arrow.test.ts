@@ -98,7 +98,7 @@ function mutate(random: () => number): Uint8Array {
   }
 }
 
-test("mutated streams are 200 or 400 in every operation that takes rows", { timeout: 300_000 }, async () => {
+test("mutated streams are 200 or 400 in every operation with rows", { timeout: 300_000 }, async () => {
   const random = randomFrom(37);
   const namespace = uniqueName("ns");
   await catalog.call("createNamespace", { id: [namespace] });

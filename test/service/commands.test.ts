@@ -213,7 +213,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     await stop(restored);
   });
 
-  test("take a copied database with the log beside it, and keep the damaged one that they replace", async () => {
+  test("restore a copied database with its log, and keep the replaced one", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const copied = join(temporaryFolder("tiltyard-copied-"), "copy.sqlite");
     const service = await serve(folder);

@@ -52,7 +52,7 @@ async function transaction(name: string | undefined) {
 }
 
 describe("describe with load_detailed_metadata", () => {
-  test("tells version, schema and statistics of the latest version, of one, of a tag", async () => {
+  test("returns version, schema and statistics of the latest version, of a version and of a tag", async () => {
     const id = await createFilms(catalog);
     await catalog.call("deleteFromTable", { id, predicate: "id = 2" });
     await catalog.call("createTableTag", { id, tag: "first", version: 1 });
@@ -74,7 +74,7 @@ describe("describe with load_detailed_metadata", () => {
       expect(await described(at)).toMatchObject({ version: 1, stats: { num_deleted_rows: 0, num_fragments: 1 } });
   });
 
-  test("tells of a table that is only declared that it is", async () => {
+  test("reports a table that is only declared", async () => {
     const id = [...(await createFilms(catalog)).slice(0, 1), "declared"];
     await catalog.call("declareTable", { id });
     const { body } = await catalog.call("describeTable", { id, load_detailed_metadata: true });
@@ -82,7 +82,7 @@ describe("describe with load_detailed_metadata", () => {
     expect(body.schema).toBeUndefined();
   });
 
-  test("is 404 for a version, a tag and a branch that there is not", async () => {
+  test("is 404 for an unknown version, tag and branch", async () => {
     const id = await createFilms(catalog);
     for (const [at, code] of [
       [{ version: 9 }, 11],
@@ -97,7 +97,7 @@ describe("describe with load_detailed_metadata", () => {
 });
 
 describe("a vector search", () => {
-  test("looks into so many partitions, whatever nprobes says beside a minimum or maximum", async () => {
+  test("ignores nprobes if the request has a minimum or maximum of partitions", async () => {
     const id = [uniqueName("points")];
     const rows = Array.from({ length: 300 }, (_, row) => ({ id: row, vector: [row, 0] }));
     const type = new FixedSizeList(2, new Field("item", new Float32(), true));
@@ -171,7 +171,7 @@ describe("the rows of a table", () => {
     expect(none.error).toMatchObject({ status: 400, detail: expect.stringContaining("on: ") });
   });
 
-  test("are made, inserted, merged, updated and deleted, each in a version of its own", async () => {
+  test("creates, inserts, merges, updates and deletes rows, each in its own version", async () => {
     const id = await createFilms(catalog);
     const inserted = await catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: 4, title: "Mirror" }]) });
     expect(inserted.body).toMatchObject({ num_inserted_rows: 1, version: 2 });
@@ -219,7 +219,7 @@ describe("the rows of a table", () => {
     });
   });
 
-  test("go to a branch, and leave main as it is", async () => {
+  test("writes rows to a branch without a change of main", async () => {
     const id = await createFilms(catalog);
     const db = await connectNamespace("rest", { uri: catalog.url, headers: { "x-api-key": catalog.adminKey } });
     const [namespace = "", name = ""] = id;
@@ -252,7 +252,7 @@ describe("the rows of a table", () => {
     expect((await readRows(body)).map((row) => row["a title"])).toEqual(["Stalker", "Mirror"]);
   });
 
-  test("are found by what is in them, with the columns that are asked for", async () => {
+  test("finds rows by their content, with the requested columns", async () => {
     const namespace = uniqueName("ns");
     await catalog.call("createNamespace", { id: [namespace] });
     const id = [namespace, "films"];
@@ -392,7 +392,7 @@ describe("creating a table", () => {
   const create = (id: string[], more: object = {}, options: object = {}) =>
     catalog.call("createTable", { id, ...more }, { body: arrowStream(rows), ...options });
 
-  test("takes the modes Create, ExistOk and Overwrite", async () => {
+  test("supports the modes Create, ExistOk and Overwrite", async () => {
     const id = await createFilms(catalog);
     expect((await create(id)).error).toMatchObject({ status: 409, code: 5 });
     const there = (await create(id, { mode: "exist_ok" })).body;
@@ -405,7 +405,7 @@ describe("creating a table", () => {
     expect(await ids(id, { version: 1 })).toEqual([1, 2, 3]);
   });
 
-  test("takes maps that are empty for none, as Java's client sends them, and no options of a store", async () => {
+  test("ignores empty maps, as Java's client sends them, and rejects options of a store", async () => {
     const id = [uniqueName("java")];
     const path = `/v1/table/${id[0]}/create?mode=create&properties=%7B%7D&storage_options=`;
     const headers = { "x-api-key": catalog.adminKey, "content-type": "application/vnd.apache.arrow.stream" };
@@ -415,7 +415,7 @@ describe("creating a table", () => {
     expect(await ids(id)).toEqual([7]);
   });
 
-  test("answers a client that goes on sending rows to a table that is there", async () => {
+  test("answers a client that continues to send rows to an existing table", async () => {
     const id = await createFilms(catalog);
     const url = `${catalog.url}/v1/table/${id.join("%24")}/create?mode=ExistOk`;
     const headers = { "x-api-key": catalog.adminKey, "content-type": "application/vnd.apache.arrow.stream" };
@@ -462,7 +462,7 @@ describe("creating a table", () => {
     expect(error).toMatchObject({ status: 413, detail: expect.stringContaining("dictionaries") });
   });
 
-  test("makes an empty table of a stream that has a schema only", async () => {
+  test("creates an empty table from a stream with only a schema", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", "empty"];
     const { body } = await catalog.call("createTable", { id }, { body: arrowStream([]) });
     expect(body.version).toBe(1);
@@ -506,7 +506,7 @@ describe("creating a table", () => {
 });
 
 describe("a version that a client has cleaned up without the catalog", () => {
-  test("is 404 for what reads it and for what begins at it", async () => {
+  test("is 404 for reads of it and for branches that start at it", async () => {
     const id = await createFilms(catalog);
     await catalog.call("deleteFromTable", { id, predicate: "id = 2" });
     const { location } = (await catalog.call("describeTable", { id })).body;
@@ -527,7 +527,7 @@ describe("a version that a client has cleaned up without the catalog", () => {
 });
 
 describe("a table whose data file is missing", () => {
-  test("tells which file it is, and its versions without the file stay usable", async () => {
+  test("names the file, and versions without that file stay usable", async () => {
     const id = await createFilms(catalog);
     const location = (await catalog.call("describeTable", { id })).body.location ?? "";
     const folder = `/${pathOf({ id, location })}/data`;
@@ -626,7 +626,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(await versionsOf(id)).toEqual([1]);
   });
 
-  test("makes a table of several versions, too", async () => {
+  test("creates a table of several versions, too", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", "long"];
     const { body } = await catalog.call("createTable", { id }, { body: arrowStream(batchesOf(3, 15 * mebibyte)) });
     expect(body.version).toBe(2);
@@ -647,7 +647,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(await versionsOf(id)).toEqual([1]);
   });
 
-  test("of other columns is refused with what differs", async () => {
+  test("rejects rows with other columns and names the differences", async () => {
     const id = await createFilms(catalog);
     const body = tableToIPC(new Table({ other: vectorFromArray([1, 2]) }), "stream");
     const { error } = await catalog.call("insertIntoTable", { id }, { body });
@@ -656,7 +656,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(error.detail).not.toMatch(/\.rs|cargo/);
   });
 
-  test("that is an Arrow file is refused with what to send", async () => {
+  test("rejects an Arrow file and names the required format", async () => {
     const id = await createFilms(catalog);
     const { error } = await catalog.call("insertIntoTable", { id }, { body: tableToIPC(filmTable(films), "file") });
     expect(error.detail).toContain("send an Arrow stream");
@@ -755,7 +755,7 @@ describe("bad input", () => {
     expect(error.detail).not.toMatch(/\.rs\b|cargo|view\$table/);
   });
 
-  test("of a table that is not there is 404, before its rows are read", async () => {
+  test("is 404 for a missing table before its rows are read", async () => {
     const id = [uniqueName("ns"), "missing"];
     const body = new TextEncoder().encode("no Arrow at all");
     for (const name of ["insertIntoTable", "mergeInsertIntoTable"] as const)

@@ -139,7 +139,7 @@ describe("an error", () => {
       expect((await catalog.fetch(`/v1/table?delimiter=${delimiter}`)).status).toBe(400);
   });
 
-  test("does not come from a space that the Rust client writes as a plus in the path", async () => {
+  test("does not occur for a space that the Rust client writes as a plus in the path", async () => {
     for (const [path, name] of [
       ["a+b", "a b"],
       ["a%2Bb", "a+b"],

@@ -365,7 +365,7 @@ describe("a commit that cannot be finished", () => {
     },
   );
 
-  test("because another writer took its name is described as the other's by requests meanwhile", async () => {
+  test("is described as the other writer's version after a conflict of names", async () => {
     let interrupt = async () => {};
     const own = await startInterrupted(() => interrupt());
     const table = await declareTable(own);
@@ -519,7 +519,7 @@ describe("a commit that cannot be finished", () => {
       return body.versions.map(({ manifest_path }) => readText(`/${manifest_path}`)).at(-1);
     };
 
-    test.each(["versions", "commit"])("takes all of it back, and what else it does: %s", async (kind) => {
+    test.each(["versions", "commit"])("rolls back all of it, with its other changes: %s", async (kind) => {
       const { own, tables } = await startBatch((other, to) => {
         if (to.startsWith(pathOf(other))) commitExternally(other, 2, "the other");
       });

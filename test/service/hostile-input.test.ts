@@ -274,7 +274,7 @@ describe("a number is refused", () => {
     expect((await catalog.fetch(`/v1/namespace/$/list?limit=${Number.MAX_SAFE_INTEGER}`)).status).toBe(200);
   });
 
-  test("that comes twice", async () => {
+  test("that is repeated", async () => {
     const answer = await refusal("/v1/namespace/$/list?limit=1&limit=2", { method: "GET" });
     expect(answer).toEqual([400, containing("limit:")]);
   });

@@ -77,7 +77,7 @@ test.each([
   },
 );
 
-test("those that have waited longest are closed, once there are more", async () => {
+test("the longest idle ones are closed beyond the limit", async () => {
   const first = await Promise.all(
     Array.from({ length: most }, async () => {
       const socket = open();

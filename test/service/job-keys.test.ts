@@ -97,7 +97,7 @@ describe("the key of a job", () => {
     expect((await catalog.call("createJobKey", { id: ["missing"], attempt: 1 }, runner)).status).toBe(404);
   });
 
-  test("is not listed any more when jobs have gone on without it", async () => {
+  test("is not listed any more when jobs have continued without it", async () => {
     await openJob();
     await keyOf(1);
     const ended = `job:${job.join("$")} for ann`;

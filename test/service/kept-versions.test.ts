@@ -65,13 +65,13 @@ describe("a version of a table", () => {
     expect(opened).toHaveLength(1);
   });
 
-  test("makes room for others: those go that were asked for least lately", async () => {
+  test("evicts the least recently used versions", async () => {
     for (let number = 0; number < 65; number += 1) await read(small(`${number}`));
     expect(opened.map(({ isClosed }) => isClosed).indexOf(false)).toBe(1);
     expect(await closedOnes()).toBe(1);
   });
 
-  test("with a large manifest takes the room of many, and of none when it is too large", async () => {
+  test("counts the size of manifests, and does not keep one that is too large", async () => {
     const megabytes = (key: string, number: number) => ({ key, manifestBytes: number * 1024 ** 2 });
     for (const key of ["a", "b", "c"]) await read(megabytes(key, 12));
     expect(await closedOnes()).toBe(1);

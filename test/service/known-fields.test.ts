@@ -54,7 +54,7 @@ describe("an unknown field that would limit the effect", () => {
   });
 });
 
-test("a compressed body is 415, and not taken for an empty one", async () => {
+test("a compressed body is 415 and not read as an empty one", async () => {
   const [body, compressed] = [gzipSync("{}"), { ...headers, "content-encoding": "gzip" }];
   for (const path of ["/v1/table/a$b/delete", "/v1/table/a$b/insert"])
     expect((await app.request(path, { method: "POST", headers: compressed, body }, {})).status).toBe(415);

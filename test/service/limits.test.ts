@@ -91,7 +91,7 @@ describe("a list or a map", () => {
   });
 });
 
-describe("rights come before bodies:", () => {
+describe("checks rights before bodies:", () => {
   const broken = "{".repeat(100);
   let reader = "";
   beforeAll(async () => {
@@ -231,6 +231,6 @@ test("a page of a list has at most a mebibyte of items, and the next one continu
   for (const page of pages) expect(JSON.stringify(page).length).toBeLessThan(1.1 * 1024 * 1024);
 }, 60_000);
 
-test("management takes no large bodies", () => {
+test("management accepts no large bodies", () => {
   expect(Object.values<AnyContract>(managementContracts).filter(({ bodySize }) => bodySize === "large")).toEqual([]);
 });

@@ -232,7 +232,7 @@ test("the error schema is the same in the document and on the wire", async () =>
   expect(ErrorResponse.strict().safeParse(await response.json()).success).toBe(true);
 });
 
-test("the log tells of rows that break off under the id of the request, which failed then", async () => {
+test("the log reports interrupted rows as a failure under the id of the request", async () => {
   const key = "the-secret-key-0123456789abcdef";
   const program = startProgram(["service/main.ts", "serve"], {
     TILTYARD_DATA_DIR: temporaryFolder("tiltyard-log-"),

@@ -101,7 +101,7 @@ describe("a token of the catalog", () => {
     }
   });
 
-  test("cannot be made outside of the catalog, not even by the holder of the bootstrap key", async () => {
+  test("cannot be created outside of the catalog, not even by the holder of the bootstrap key", async () => {
     const { SignJWT } = await import("jose");
     const claims = { iss: "tiltyard-development", aud: "tiltyard", sub: "bootstrap", exp: 4_000_000_000 };
     const forged = await new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from(catalog.adminKey));

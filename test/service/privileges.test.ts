@@ -34,7 +34,7 @@ describe("a materialized view", () => {
     },
   );
 
-  test("is made by a writer that is a reader of its source", async () => {
+  test("is created by a writer that is a reader of its source", async () => {
     const key = await catalog.keyFor("view-reader", { mine: "writer", victim: "reader" });
     expect((await create(key, "readable", "victim$films", { auto_refresh: true })).status).toBe(201);
   });

@@ -49,7 +49,7 @@ describe("a request is 400 with Lance's own sentence", () => {
     expect(await refusal("alterTableAlterColumns", { alterations: [{ path: "title", rename: "a.b" }] })).toBe(dotted);
   });
 
-  test("for a column that Lance makes itself", async () => {
+  test("for a column that Lance computes itself", async () => {
     const reserved = expect.stringContaining("must not be one of _rowid,");
     expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "_rowid", expression: "1" }] })).toEqual(
       reserved,
@@ -83,11 +83,11 @@ describe("a request is 400 with Lance's own sentence", () => {
     expect(await refusal("deleteFromTable", { predicate: expression })).toEqual(placeholder);
   });
 
-  test("for a field of what has none", async () => {
+  test("for a field of a value without fields", async () => {
     expect(await refusal("queryTable", { k: 1, filter: "1.5 . like" })).toMatch(/Cannot access field/);
   });
 
-  test("for a plan of what cannot be searched", async () => {
+  test("for a plan of a column that cannot be searched", async () => {
     const query = { k: 1, full_text_query: { string_query: { query: "a" } } };
     expect(await refusal("explainTableQueryPlan", { query })).toMatch(/^Cannot perform full text search unless/);
   });

@@ -60,7 +60,7 @@ describe("tables", () => {
     await database.dropNamespace([namespace]);
   });
 
-  test("go back to an earlier version, and have tags", async () => {
+  test("restores an earlier version, and has tags", async () => {
     const table = await createTable();
     await table.add(rows(8, 10));
     await (await table.tags()).create("first", 1);
@@ -147,7 +147,7 @@ test("columns are added, changed and dropped", async () => {
   await expect(table.dropColumns(["double"])).rejects.toThrow("does not exist");
 });
 
-test("statistics are told, and what there is not is told as such", async () => {
+test("returns statistics, and a clear error for missing objects", async () => {
   const table = await createTable();
   expect(await table.stats()).toMatchObject({ numRows: 8, numIndices: 0 });
   await expect((await table.branches()).diff("side")).rejects.toThrow("this catalog has no operation");

@@ -74,7 +74,7 @@ describe("a table", () => {
     expect(present.status).toBe(200);
   });
 
-  test("is emptied by an overwrite without rows, with other columns, and takes none", async () => {
+  test("is emptied by an overwrite without rows, and accepts other columns", async () => {
     const id = await createFilms(catalog);
     const schema = tableToIPC(new Table(new Schema([new Field("year", new Int32(), true)])), "stream");
     const emptied = await catalog.call("remoteCreateTable", { id, mode: "overwrite" }, { body: schema });
@@ -105,7 +105,7 @@ describe("a table", () => {
     expect((await catalog.call("countTableRows", { id: [namespace, "second"] })).body).toBe(films.length);
   });
 
-  test("tells all its versions, and its tags by their names alone", async () => {
+  test("lists all its versions, and its tags by their names", async () => {
     const id = await createFilms(catalog);
     await catalog.call("remoteInsertIntoTable", { id }, { body: arrowStream(films) });
     await catalog.call("remoteCreateTableTag", { id, tag: "first", version: 1 });
@@ -116,7 +116,7 @@ describe("a table", () => {
 });
 
 describe("a change", () => {
-  test("tells how many rows it is about, in the client's words", async () => {
+  test("returns the number of affected rows in the client's fields", async () => {
     const id = await createFilms(catalog);
     const body = tableToIPC(filmTable([...films.slice(1), { id: 4, title: "Nostalghia" }]), "stream");
     const merge = { id, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true };
@@ -184,7 +184,7 @@ describe("a query", () => {
     expect((await catalog.call("remoteQueryTable", { id, k: 1.5 })).error.status).toBe(400);
   });
 
-  test("names columns in a list, or gives each an expression", async () => {
+  test("selects columns by a list, or by an expression for each", async () => {
     const id = await createPoints();
     expect(await query(id, { filter: "id > 7", columns: ["id"] })).toEqual([{ id: 8 }, { id: 9 }]);
     expect(await query(id, { filter: "id > 8", columns: { twice: "id * 2" } })).toEqual([{ twice: 18 }]);
@@ -246,7 +246,7 @@ describe("a query", () => {
   });
 });
 
-test("an index takes the client's name for a distance, and may be read into the cache", async () => {
+test("an index accepts the client's name of a distance, and may be read into the cache", async () => {
   const id = await createPoints();
   const index = { index_type: "IVF_FLAT", metric_type: "cosine", num_partitions: 1 };
   await catalog.call("remoteCreateTableIndex", { id, column: "vector", ...index });
@@ -259,14 +259,14 @@ test("an index takes the client's name for a distance, and may be read into the 
 });
 
 describe("LanceDB's client", () => {
-  test("is told the version of its server, and no other client is", async () => {
+  test("receives the version of its server, unlike other clients", async () => {
     const list = (headers: Record<string, string>) =>
       catalog.fetch("/v1/namespace/$/table/list", { headers: { "x-api-key": catalog.adminKey, ...headers } });
     expect((await list(ofClient)).headers.get("phalanx-version")).toBe("0.3.0");
     expect((await list({})).headers.get("phalanx-version")).toBeNull();
   });
 
-  test("is told 406 for what there is not, and other clients 404", async () => {
+  test("receives 406 for unsupported operations, and other clients 404", async () => {
     const send = async (headers: Record<string, string>) =>
       (await catalog.fetch("/v1/table/t/branches/diff/", { method: "POST", headers })).status;
     expect([await send(ofClient), await send({})]).toEqual([406, 404]);

@@ -51,7 +51,7 @@ describe("LanceDB's remote client", () => {
     expect(await describeJob()).toMatchObject({ ...shared, job_state: "DONE", result });
   });
 
-  test("is told why a job failed", async () => {
+  test("receives the reason of a failed job", async () => {
     const { job_id } = await openJob();
     await alter(job_id, set("reason", "ValueError: no such film"), setStatus("Failed"));
     expect((await catalog.call("describeRemoteJob", { job_id })).body).toMatchObject({
@@ -71,7 +71,7 @@ describe("LanceDB's remote client", () => {
     expect((await catalog.call("cancelRemoteJob", { job_id: "missing" })).error.status).toBe(404);
   });
 
-  test("is told that jobs cannot be paused, and what to do instead", async () => {
+  test("receives an error with the alternative when it pauses a job", async () => {
     const { job_id } = await openJob();
     for (const name of ["pauseRemoteJob", "resumeRemoteJob"] as const) {
       const { error } = await catalog.call(name, { job_id });

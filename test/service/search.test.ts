@@ -65,7 +65,7 @@ describe("a full-text query without a column", () => {
     expect(await search(await createTexts([]), quick)).toMatchObject({ status: 400 });
   });
 
-  test("is 406 where a filter comes after the search, which the library cannot do", async () => {
+  test("is 406 for a filter after the search, which the library does not support", async () => {
     expect(await search(one, quick, { filter: "id > 0", prefilter: false })).toMatchObject({ status: 406 });
     expect(await search(one, quick, { filter: "id > 0", prefilter: true })).toEqual([1]);
   });

@@ -102,7 +102,7 @@ describe("the SQLite store", () => {
     expect(await store.cached("other", async () => ["read"])).toEqual(["read"]);
   });
 
-  test("takes up writes again after the disk was full", async () => {
+  test("accepts writes again after the disk was full", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
     const table = { identifier: ["table"], location: "file:///table", properties: {} };

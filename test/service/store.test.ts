@@ -88,7 +88,7 @@ describe(`the store over ${databaseKind}`, () => {
     expect(counts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, index) => index));
   });
 
-  test("tells the second maker of an object that it exists already", async () => {
+  test("reports an existing object to its second creator", async () => {
     await using store = await openStore(await newDatabase());
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, () =>
@@ -139,7 +139,7 @@ describe(`the store over ${databaseKind}`, () => {
     expect(await listChildNamespaces(store.read, [], "a b", 2)).toEqual(["a-b", "ab"]);
   });
 
-  test("goes on behind a table that is not there any more", async () => {
+  test("continues behind a table that was deleted", async () => {
     await using store = await openStore(await newDatabase());
     await store.write(async (session) => {
       await insertNamespace(session, namespace("n"));
@@ -172,7 +172,7 @@ describe(`the store over ${databaseKind}`, () => {
     expect(await exclusively(second, "key", async () => "again")).toBe("again");
   });
 
-  test("finishes what it took on before it closes", async () => {
+  test("finishes accepted work before it closes", async () => {
     const database = await newDatabase();
     const store = await openStore(database);
     const write = store.write((session) => insertNamespace(session, namespace("last")));

@@ -69,7 +69,7 @@ describe("a table's policy", () => {
     expect((await catalog.call("countTableRows", { id: renamed }, byMark)).body).toBe(4 * films.length);
   });
 
-  test("takes fragments for small that have as many rows only with those that were deleted", async () => {
+  test("counts fragments as small without their deleted rows", async () => {
     const id = await createFilms(catalog);
     await put(id, { auto_compact: { small_fragments: 2, target_rows_per_fragment: 3 } });
     await append(id, 2);
@@ -114,7 +114,7 @@ describe("a table's policy", () => {
     expect(await jobsOn(id)).toHaveLength(2);
   });
 
-  test("is in the table's properties, beside others, until another one is put or none", async () => {
+  test("is in the table's properties until it is replaced or removed", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", uniqueName("table")];
     await catalog.call("declareTable", { id, properties: { owner: "ann" } });
     const clean_up = { versions: 2, older_than_seconds: 0 };

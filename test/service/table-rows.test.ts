@@ -154,7 +154,7 @@ describe("the first rows of a table", () => {
     expect((await catalog.call("listTableRows", { id, limit: 0 })).status).toBe(400);
   });
 
-  test("have the first columns, in order, and tell how many there are", async () => {
+  test("have the first columns, in order, and their total number", async () => {
     const values = vectorFromArray([1], new Int32());
     const names = Array.from({ length: shown.columns + 5 }, (_, index) => `Column ${index}`);
     const { columns, columns_in_all, rows } = await firstRows(Object.fromEntries(names.map((name) => [name, values])));
@@ -185,7 +185,7 @@ describe("the first rows of a table", () => {
     expect(rows[0]?.[0]?.text).toHaveLength(shown.characters);
   });
 
-  test("of the latest version, which is told", async () => {
+  test("are those of the latest version, with its number", async () => {
     const id = await createTable({ n: vectorFromArray([1, 2], new Int32()) });
     await catalog.call("deleteFromTable", { id, predicate: "n = 1" });
     expect((await catalog.call("listTableRows", { id })).body).toMatchObject({ version: 2, rows: [[{ text: "2" }]] });

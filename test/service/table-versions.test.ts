@@ -26,7 +26,7 @@ async function tableWithVersions(count: number): Promise<TestTable> {
 }
 
 describe("CreateTableVersion", () => {
-  test("gives the staged manifest its final name and answers it", async () => {
+  test("moves the staged manifest to its final name and returns it", async () => {
     const table = await declareTable(catalog);
     const staged = stageManifest(table, 1, { content: "the manifest" });
     const { body } = await catalog.call("createTableVersion", {
@@ -63,7 +63,7 @@ describe("CreateTableVersion", () => {
     expect(second.body.version.manifest_path).toBe(`${pathOf(table)}/_versions/2.manifest`);
   });
 
-  test("takes a manifest that has its final name already", async () => {
+  test("accepts a manifest that already has its final name", async () => {
     const table = await declareTable(catalog);
     const staged = stageManifest(table, 1, { suffix: "x" });
     const final = `${pathOf(table)}/_versions/${finalName(1)}`;
@@ -74,14 +74,14 @@ describe("CreateTableVersion", () => {
     expect(existsSync(`/${final}`)).toBe(true);
   });
 
-  test.each(["a leading slash", "a URI"])("takes a path with %s", async (form) => {
+  test.each(["a leading slash", "a URI"])("accepts a path with %s", async (form) => {
     const table = await declareTable(catalog);
     const staged = stageManifest(table, 1);
     const manifest_path = form === "a URI" ? `${table.location}/_versions/${staged.split("/").at(-1)}` : `/${staged}`;
     expect((await catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path })).status).toBe(200);
   });
 
-  test("takes any number first, and after that only the next one", async () => {
+  test("accepts any first number, and after that only the next one", async () => {
     const table = await declareTable(catalog);
     expect((await commit(catalog, table, 7)).status).toBe(200);
     for (const version of [6, 9, 10])
@@ -91,7 +91,7 @@ describe("CreateTableVersion", () => {
     expect(await versionsOf(table)).toEqual([7, 8]);
   });
 
-  test("takes the largest number that JSON carries exactly, which is the latest version and can be deleted", async () => {
+  test("accepts the largest exact number of JSON, which is the latest version and can be deleted", async () => {
     const table = await declareTable(catalog);
     const version = Number.MAX_SAFE_INTEGER;
     for (const each of [version - 1, version]) expect((await commit(catalog, table, each)).status).toBe(200);
@@ -102,7 +102,7 @@ describe("CreateTableVersion", () => {
     expect(await versionsOf(table)).toEqual([version - 1]);
   });
 
-  test("does not make a version again that was cleaned up", async () => {
+  test("does not recreate a deleted version", async () => {
     const table = await tableWithVersions(3);
     const ranges = [{ start_version: 1, end_version: 4 }];
     await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
@@ -110,7 +110,7 @@ describe("CreateTableVersion", () => {
     expect((await commit(catalog, table, 4)).status).toBe(200);
   });
 
-  test("lets one of many racing writers win, and tells the others 409 with code 14", async () => {
+  test("accepts one of many racing writers, and answers the others with 409, code 14", async () => {
     const table = await tableWithVersions(1);
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) => commit(catalog, table, 2, { content: `writer ${index}` })),
@@ -123,7 +123,7 @@ describe("CreateTableVersion", () => {
     expect(await versionsOf(table)).toEqual([1, 2]);
   });
 
-  test("gives a repeated commit the same answer again", async () => {
+  test("answers a repeated commit with the same response", async () => {
     const table = await declareTable(catalog);
     const request = { id: table.id, version: 1, manifest_path: stageManifest(table, 1), manifest_size: 9 };
     const first = await catalog.call("createTableVersion", request);
@@ -214,7 +214,7 @@ describe("ListTableVersions", () => {
     expect(answer.error).toMatchObject({ status: 404, code: 22 });
   });
 
-  test("takes the body null, as the Rust client sends it", async () => {
+  test("accepts the body null, as the Rust client sends it", async () => {
     const table = await tableWithVersions(2);
     const answer = await catalog.fetch(
       `/v1/table/${table.id.join("%24")}/version/list?delimiter=%24&limit=1&descending=true`,

@@ -78,7 +78,7 @@ describe("AlterTransaction", () => {
     expect((await describeTransaction(id)).status).toBe(allowed[from].includes(to) ? to : from);
   });
 
-  test.each(["running", "RUNNING", "Running", "rUnNiNg"])("takes the status %s", async (status) => {
+  test.each(["running", "RUNNING", "Running", "rUnNiNg"])("accepts the status %s", async (status) => {
     expect((await alter(await openJob(), setStatus(status))).body.status).toBe("Running");
   });
 

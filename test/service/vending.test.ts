@@ -174,7 +174,7 @@ describe("credentials for a table in S3", () => {
     expect(body.results.map((result) => result.declare_table?.storage_options)).toEqual([vended, undefined]);
   });
 
-  test("that AWS does not give make the answer 503, and nothing is declared", async () => {
+  test("answers 503 and declares nothing when AWS returns no credentials", async () => {
     const id = [await newNamespace(), "t"];
     refusal = "AccessDenied";
     const { error, headers } = await catalog.call("declareTable", { id });
@@ -264,7 +264,7 @@ describe("credentials for a table in Google Cloud Storage", () => {
     }
   });
 
-  test("that Google does not give are told without the token that was to be exchanged", async () => {
+  test("reports a failed exchange with Google without the token", async () => {
     exchanged = () => Response.json({ error: "invalid_grant" }, { status: 400 });
     const request = { location: parseLocation("gs://lake/t"), access: "read", principal: "p" } as const;
     const error: unknown = await createGcsVendor()(request).catch((reason: unknown) => reason);

@@ -84,7 +84,7 @@ describeOnOurs("a maker of Ray clusters", "an operator that the tests started", 
     expect(told.join()).toContain(`persistentvolumeclaim "${claim}" not found`);
   });
 
-  test("has jobs that may change their Ray cluster, and cannot make a worker with the catalog's account of it", async () => {
+  test("lets jobs change their Ray cluster but not run a worker with the catalog's account", async () => {
     const config = cluster().kubeConfigAs(alice);
     const options = {
       ...parameters,

@@ -92,7 +92,7 @@ describe("the catalog that a stack deploys", () => {
     await printed(job, "filled 2 [0, 1, 4, 9, 16]");
   });
 
-  test("tells of a job that fails, with the reason, and has nothing of what it did", async () => {
+  test("reports the reason of a failed job, whose changes are discarded", async () => {
     const { id, transaction, submitted, open } = await backfillOf("bad");
     const { job, done } = await submitted();
     await printed(job, "begun");
@@ -106,7 +106,7 @@ describe("the catalog that a stack deploys", () => {
     expect(await versionsOf(id)).toEqual([1]);
   });
 
-  test("ends in good time and in order when its pod is to go", async () => {
+  test("stops in order within the grace period of its pod", async () => {
     const start = performance.now();
     service.child.kill("SIGTERM");
     expect(await service.finished).toMatchObject({ code: 0 });

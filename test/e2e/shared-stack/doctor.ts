@@ -54,7 +54,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
     };
   });
 
-  test("finds nothing wrong with what a stack makes", async () => {
+  test("finds no fault in a new stack", async () => {
     const findings = await examine(healthy);
     expect(findings.filter(({ result }) => result !== "ok")).toEqual([]);
     expect(findings.find(({ check }) => check === "pods reach the bucket")?.detail).toMatch(/warehouse, as user \w+$/);
@@ -219,7 +219,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
     expect(repaired.filter(({ result }) => result === "warning" || result === "failed")).toEqual([]);
   });
 
-  test("takes nodes that the autoscaler can make for nodes that are there", async () => {
+  test("counts the nodes that the autoscaler can create", async () => {
     const nodeSelectors = { ...healthy.parameters.nodeSelectors, workerCpu: { "example.com/none": "true" } };
     const target = { ...healthy, makePod: false, parameters: { ...healthy.parameters, nodeSelectors } };
     const missing = async (more: Partial<DoctorTarget>) =>

@@ -67,7 +67,7 @@ describe("a client that the stack lets in", () => {
     "get secrets",
   ];
 
-  test("may make Ray clusters in the namespace and look at what becomes of them, and nothing else", async () => {
+  test("has exactly the rights to create and watch Ray clusters in the namespace", async () => {
     expect(await allowedTo(alice, namespace)).toEqual(allowed.sort());
   });
 
@@ -118,7 +118,7 @@ describe("a Ray job", () => {
     await expect(custom.createNamespacedCustomObject({ ...clusters, body: rayCluster })).rejects.toThrow(/403/);
   });
 
-  test("has an account that is not the catalog's where Ray clusters are made, and no secret to mount there", async () => {
+  test("has an account in another namespace than Ray clusters, without a secret to mount", async () => {
     const { api } = cluster();
     const names = async (kind: string, where: string) =>
       (await api.list("v1", kind, where)).map((each) => each.metadata.name);

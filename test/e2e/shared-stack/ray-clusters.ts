@@ -41,7 +41,7 @@ describeOnOurs(
       expect(new Set(priorities("cpu"))).toEqual(new Set([undefined]));
     });
 
-    test.concurrent("keeps its head when a node is drained, and lets its workers go", async () => {
+    test.concurrent("keeps its head during a drain of the node but not its workers", async () => {
       await using ray = await provision("drained", { workerGroups: [cpuWorkers] });
       const { headgroup = [], cpu = [] } = byGroup(await podsOf(ray.name));
       expect([headgroup.length, cpu.length]).toEqual([1, 2]);
@@ -56,7 +56,7 @@ describeOnOurs(
       ]);
     });
 
-    test.concurrent("is gone with its pods when its scope is left, by an exception too", async () => {
+    test.concurrent("is deleted with its pods at the end of its scope, also after an exception", async () => {
       const work = async () => {
         await using ray = await provision("thrown");
         expect(await podsOf(ray.name)).toHaveLength(1);
@@ -83,7 +83,7 @@ describeOnOurs(
       expect(await podsOf(first.name)).toHaveLength(1);
     });
 
-    test.concurrent("leaves another one alone that has its name when it is gone", async () => {
+    test.concurrent("does not delete a later cluster with the same name", async () => {
       const first = await provision("namesake");
       const theirs = () => cluster().api.get("ray.io/v1", "RayCluster", "namesake", namespace);
       const { uid } = (await theirs()).metadata;
@@ -100,7 +100,7 @@ describeOnOurs(
       expect(await podsOf(second.name)).toHaveLength(1);
     });
 
-    test.concurrent("is gone when its program is interrupted", async () => {
+    test.concurrent("is deleted when its program is interrupted", async () => {
       const program = await startClient("interrupted");
       program.child.kill("SIGINT");
       expect((await program.finished).signal).toBe("SIGINT");
@@ -143,7 +143,7 @@ describeOnOurs(
       expect(await podsOf(alive.name)).toHaveLength(1);
     });
 
-    test("comes up although the operator and the API server are restarted meanwhile", async () => {
+    test("starts despite restarts of the operator and the API server", async () => {
       await cluster().killOperator(namespace);
       const coming = provision("patient", { workerGroups: [cpuWorkers] });
       await until(() => cluster().api.get("ray.io/v1", "RayCluster", "patient", namespace));

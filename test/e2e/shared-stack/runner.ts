@@ -67,7 +67,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await deployed?.service.finished;
   });
 
-  test("fills a column on a Ray cluster that the operator makes, with a key of the job's own, and leaves nothing", async () => {
+  test("fills a column on a Ray cluster of the operator with a key of the job, and deletes both", async () => {
     const runner = await startRunner();
     const id = await backfill("one");
     const rayJob = await until(async () => (await rayJobs())[0]);
@@ -114,7 +114,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await untilNothingIsLeft();
   });
 
-  test("tells for which node the pods of a job wait, and goes on when there is one", async () => {
+  test("reports the node that the pods of a job wait for, and continues on a new node", async () => {
     const label = "example.com/nowhere";
     await startRunner({ nowhere: { head_group: { node_selector: { [label]: "true" } } } });
     const id = await backfill("four", "nowhere");
@@ -140,7 +140,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await untilNothingIsLeft();
   });
 
-  test("tells that a quota keeps the pods of a job from being made, and goes on when it is gone", async () => {
+  test("reports a quota that rejects the pods of a job, and continues after its removal", async () => {
     await startRunner();
     const { api } = cluster();
     const quota = await api.create({
