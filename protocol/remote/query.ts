@@ -10,6 +10,9 @@ import {
   queryTable,
 } from "../operations/table-data.ts";
 
+/** Tables have no LSM write spec, without which local lancedb refuses to read or write through its log. */
+export const mustNotUseLsm = [(on: boolean) => !on, "must be false: the table has no LSM write spec"] as const;
+
 const numbersOf = list(z.number(), items.dimensions);
 
 /** The full-text query of the protocol, except for a search in several columns, which has one text for all of them. */
@@ -58,6 +61,7 @@ const query = {
   prefilter: optional(z.boolean()),
   with_row_id: optional(z.boolean()),
   fast_search: optional(z.boolean()),
+  use_lsm: optional(z.boolean().refine(...mustNotUseLsm)),
   vector: optional(z.union([numbersOf, list(numbersOf, items.vectors)])).describe(
     "Empty for none; an array of arrays is one search for each.",
   ),

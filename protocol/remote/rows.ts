@@ -1,14 +1,15 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import { count, datasetErrors } from "../fields.ts";
+import { count, datasetErrors, queryBoolean } from "../fields.ts";
 import { deleteFromTable, mergeInsertIntoTable, updateTable } from "../operations/table-data.ts";
+import { mustNotUseLsm } from "./query.ts";
 
 export const remoteMergeInsertIntoTable = defineContract({
   operationId: "MergeInsertIntoTable",
   summary: "Merge rows into a table",
   path: "/v1/table/{id}/merge_insert/",
   content: "arrow",
-  query: mergeInsertIntoTable.query,
+  query: mergeInsertIntoTable.query.extend({ use_lsm: queryBoolean.refine(...mustNotUseLsm).optional() }),
   response: mergeInsertIntoTable.response.extend({ num_attempts: count, num_rows: count }),
   errors: datasetErrors,
   access: onPath("writer"),

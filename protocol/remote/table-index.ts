@@ -21,6 +21,11 @@ export const remoteCreateTableIndex = defineContract({
   path: "/v1/table/{id}/create_index/",
   body: createTableIndex.body.extend({
     metric_type: optional(text(characters.name)).describe("As distance_type."),
+    max_token_length: count
+      .max(numbers.tokenLength)
+      .nullish()
+      .transform((length) => (length === null ? numbers.tokenLength : length))
+      .describe("No limit when null."),
     custom_stop_words: optional(list(text(characters.name), items.columns)),
     min_ngram_length: optional(count.min(1).max(64)),
     max_ngram_length: optional(count.min(1).max(64)),

@@ -2,8 +2,8 @@
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
  * served catalog. Most of these tests wait, so four lanes run at the same time, two of them with Ray.
  *
- * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java. pytest receives all others,
- * e.g. `-k geneva`.
+ * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
+ * local lancedb. pytest receives all others, e.g. `-k geneva`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -48,6 +48,7 @@ const testsWithoutRay = [
   "generated_client",
   "lancedb",
   "object_stores",
+  "peers",
   "pylance",
   "remote_branches",
   "remote_tables",
@@ -160,6 +161,7 @@ async function runSelection([first, ...more]: readonly string[]): Promise<boolea
   const clients = (marked: string, paths: readonly string[], tools: Tools) =>
     runPart(clientsPart("the Lance clients", marked, paths, tools), tools);
   if (first === "--fast") return clients("not jvm and not slow", [...filesOf(fastTests), ...more], prepareClients());
+  if (first === "--peers") return clients("not jvm", [...filesOf(["peers"]), ...more], prepareClients());
   if (first === "--jvm")
     return clients("jvm", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });
   if (first !== undefined)

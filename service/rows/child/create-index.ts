@@ -1,5 +1,5 @@
 import type { Index } from "@lancedb/lancedb";
-import { CatalogError, type contracts, type RequestOf, type remoteContracts } from "@tiltyard/protocol";
+import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf, type remoteContracts } from "@tiltyard/protocol";
 import { scalarTypes, vectorTypes } from "../index-types.ts";
 import type { Lancedb } from "./lancedb.ts";
 
@@ -105,6 +105,18 @@ function distanceOf({ distance_type }: IndexRequest): string | undefined {
   if (found === undefined)
     throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
   return found;
+}
+
+/**
+ * Validates the column of an index that compares by hamming distance, because the library panics without bits.
+ *
+ * @throws CatalogError InvalidInput
+ */
+export function requireBits(request: IndexRequest, { fields }: JsonArrowSchema): void {
+  if (distanceOf(request) !== "hamming") return;
+  const { type } = fields.find(({ name }) => name === request.column) ?? {};
+  if (request.index_type.toUpperCase() === "IVF_FLAT" && type?.fields?.[0]?.type.type === "uint8") return;
+  throw new CatalogError("InvalidInput", "distance_type: hamming needs an index IVF_FLAT on vectors of uint8");
 }
 
 const tokenizers = /^(simple|whitespace|raw|ngram|icu|icu\/split|(jieba|lindera)(\/\w[\w.-]*)+)$/;

@@ -3,7 +3,7 @@ import { readSchema } from "../arrow/arrow-schema.ts";
 import { readLanceSchema } from "../arrow/lance-schema.ts";
 import { fileBytes } from "../arrow/message-stream.ts";
 import type { Call } from "../call.ts";
-import { type IndexRequest, indexOf } from "./create-index.ts";
+import { type IndexRequest, indexOf, requireBits } from "./create-index.ts";
 import { readFirstRows } from "./first-rows.ts";
 import { type MergeRequest, mergeOf } from "./merge.ts";
 import type { OpenTable, Tables } from "./open-table.ts";
@@ -61,10 +61,12 @@ const changes = {
     return table.update({ valuesSql, ...(where !== undefined && { where }) });
   },
   delete: ({ table }: OpenTable, { predicate }: { readonly predicate: string }) => table.delete(predicate),
-  createIndex: async ({ lancedb, table }: OpenTable, request: IndexRequest) => {
+  createIndex: async (dataset: OpenTable, request: IndexRequest) => {
     const { column, name, replace } = request;
-    await table.createIndex(column, {
-      config: indexOf(lancedb.Index, request),
+    const config = indexOf(dataset.lancedb.Index, request);
+    requireBits(request, readSchema(await dataset.schema()));
+    await dataset.table.createIndex(column, {
+      config,
       ...(name !== undefined && { name }),
       ...(replace !== undefined && { replace }),
     });

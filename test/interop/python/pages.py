@@ -27,3 +27,26 @@ def write_line(client: str, line: str) -> None:
     """Replaces the line of a client in the table, or appends it."""
     page, old = TABLE.read_text(), line_of(client)
     TABLE.write_text(page.replace(old, line) if old else f"{page}{line}\n")
+
+
+def read_section(title: str) -> tuple[list[str], list[str]]:
+    """Returns the lines of a section of differences without their owners, and the owners."""
+    lines = section_of(title).strip().splitlines()
+    split = [(line, "") if i < 4 else tuple(line.removesuffix(" |").rsplit(" | ", 1)) for i, line in enumerate(lines)]
+    return [line if i < 4 else f"{line} |" for i, (line, _) in enumerate(split)], [owner for _, owner in split[4:]]
+
+
+def write_section(title: str, lines: list[str]) -> None:
+    """Replaces a section of differences, but keeps the owners of its rows."""
+    listed, owners = read_section(title)
+    kept = dict(zip((line.split(" | ", 1)[0] for line in listed[4:]), owners))
+    rows = [f"{line} {kept.get(line.split(' | ', 1)[0], '')} |" for line in lines[4:]]
+    begin, old = f"### {title}\n", section_of(title)
+    new = "\n".join([begin, *lines[:4], *rows, ""])
+    TABLE.write_text(TABLE.read_text().replace(begin + old, f"{new}\n").rstrip() + "\n")
+
+
+def section_of(title: str) -> str:
+    found = re.search(rf"^### {title}\n(.*?)(?=^#|\Z)", TABLE.read_text(), re.DOTALL | re.MULTILINE)
+    assert found, f"the page has no section {title}"
+    return found[1]
