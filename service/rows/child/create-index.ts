@@ -1,5 +1,11 @@
 import type { Index } from "@lancedb/lancedb";
-import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf, type remoteContracts } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  type contracts,
+  type JsonArrowSchema,
+  type RequestOf,
+  type remoteContracts,
+} from "@tiltyard/protocol";
 import { scalarTypes, vectorTypes } from "../index-types.ts";
 import type { Lancedb } from "./lancedb.ts";
 

@@ -102,7 +102,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, pa.RecordBatchReader):
         return plain(value.read_all())
     if isinstance(value, pa.Table):
-        return [plain(value.schema), plain(value.to_pylist())]
+        columns = value.combine_chunks().columns
+        return [plain(value.schema), *(each.chunk(0).to_string(window=len(value)) if len(value) else "" for each in columns)]
     if isinstance(value, pandas.DataFrame):
         return [str(value.dtypes), plain(value.to_dict("records"))]
     if hasattr(value, "tolist"):
@@ -113,6 +114,8 @@ def plain(value: Any) -> Any:
         return {key: plain(each) for key, each in sorted(value.items()) if key not in UNEQUAL}
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
+    if not re.match(r"builtins$|lancedb", type(value).__module__):
+        return repr(value)
     fields = {name: getattr(value, name) for name in dir(value) if not name.startswith("_")}
     return {"type": type(value).__name__, **plain({k: v for k, v in fields.items() if not callable(v)})}
 
