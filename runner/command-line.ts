@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCatalogClient, createManagementClient, JobsApi } from "@tiltyard/client";
+import { createManagementClient, JobsApi } from "@tiltyard/client";
 import { formatError } from "@tiltyard/protocol";
 import { onNpmExit } from "@tiltyard/protocol/parent";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
@@ -96,7 +96,7 @@ async function run(options: Options): Promise<void> {
       ? { platform: new RayPlatform({ ...where, ray: () => ray.get() }), reap: async () => {} }
       : await openRayJobs(options, where);
   const reconciler = new Reconciler(
-    { jobs: new CatalogJobs(createCatalogClient(catalog), createManagementClient(catalog)), platform },
+    { jobs: new CatalogJobs(createManagementClient(catalog)), platform },
     {
       attempts: options.attempts,
       jobs: options.maxJobs,

@@ -1,5 +1,5 @@
-import { type CatalogClient, CatalogRequestError, type ManagementClient } from "@tiltyard/client";
-import { type AlterTransactionAction, type Job, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
+import { CatalogRequestError, type ManagementClient } from "@tiltyard/client";
+import { type Job, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
 
 /** The operations that open jobs. */
 const jobOperations: readonly string[] = [
@@ -9,28 +9,37 @@ const jobOperations: readonly string[] = [
   "BuildTableIndex",
   "CleanUpTable",
 ];
-const claimPrefix = "attempt.";
-/** The property that an attempt sets when it begins to run. Only one process can set it. */
-const begun = "started_at";
 /** The prefix of the reason of a waiting job. */
 const waitsFor = "it waits: ";
 
 /** An open job of the catalog. */
 export type OpenJob = Pick<
   Job,
-  "operation" | "objects" | "principal" | "parameters" | "attempt" | "heartbeat" | "reason" | "platform"
+  | "operation"
+  | "objects"
+  | "principal"
+  | "parameters"
+  | "attempt"
+  | "started_at_millis"
+  | "heartbeat"
+  | "reason"
+  | "platform"
 > & {
   /** The id in the response to the request that opened the job. */
   readonly id: string;
 };
 
+/** The end of an attempt: its reason, and the last lines of its output if the platform has them. */
+export interface AttemptEnd {
+  readonly reason: string;
+  readonly log_tail?: string;
+}
+
 /** The open jobs of a catalog and their attempts. */
 export class CatalogJobs {
-  readonly #catalog: CatalogClient;
   readonly #management: ManagementClient;
 
-  constructor(catalog: CatalogClient, management: ManagementClient) {
-    this.#catalog = catalog;
+  constructor(management: ManagementClient) {
     this.#management = management;
   }
 
@@ -50,10 +59,10 @@ export class CatalogJobs {
     return jobs;
   }
 
-  /** Returns the status of a job and whether an attempt has begun to run; no status if the catalog does not know the job. */
-  async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasBegun: boolean }> {
+  /** Returns the status of a job and whether its attempt has started; no status if the catalog does not know the job. */
+  async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasStarted: boolean }> {
     const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
-    return { status: described?.job.status, hasBegun: described !== undefined && hasBegun(described.job) };
+    return { status: described?.job.status, hasStarted: described?.job.started_at_millis !== undefined };
   }
 
   /**
@@ -61,22 +70,15 @@ export class CatalogJobs {
    *
    * @returns Whether the attempt was claimed. Only one of several runners succeeds.
    */
-  claimNext({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
-    return this.#alter(id, [
-      ...(attempt === 0 ? [] : [requireProperty(claimOf(attempt))]),
-      setProperty(claimOf(attempt + 1), now(), "Fail"),
-      unsetProperty(begun),
-      ...Object.entries(note).map(([name, value]) => setProperty(name, value)),
-    ]);
+  async claimNext({ id, attempt: after }: OpenJob, platform: OpenJob["platform"]): Promise<boolean> {
+    const request = { id: parseIdentifier(id), after, platform };
+    return (await unlessMoved(() => this.#management.claimJobAttempt(request))) !== undefined;
   }
 
-  /** Releases a claim whose attempt did not begin. @returns False if the attempt began. */
-  release({ id, attempt }: OpenJob): Promise<boolean> {
-    return this.#alter(id, [
-      requireProperty(claimOf(attempt + 1)),
-      // A job is Queued before its first attempt; a running job rejects this action.
-      attempt === 0 ? action({ setStatusAction: { status: "Queued" } }) : setProperty(claimOf(attempt), now()),
-    ]);
+  /** Releases an attempt that did not start. @returns False if it started. */
+  async release(id: string, attempt: number): Promise<boolean> {
+    const request = { id: parseIdentifier(id), attempt };
+    return (await unlessMoved(() => this.#management.releaseJobAttempt(request))) !== undefined;
   }
 
   /** Creates the key of an attempt. @returns undefined if another client has changed the job's status. */
@@ -85,37 +87,33 @@ export class CatalogJobs {
   }
 
   /**
-   * Sends a heartbeat for an attempt that does not run yet, with the reason why it waits. @returns False if it was
+   * Sends a heartbeat for an attempt that has not started, with the reason why it waits. @returns False if it was
    * superseded.
    */
-  beat(job: OpenJob, lack: string | undefined): Promise<boolean> {
-    return this.#alter(job.id, [...holding(job.attempt), ...waitingFor(job, lack)]);
+  async beat({ id, attempt, reason }: OpenJob, lack: string | undefined): Promise<boolean> {
+    const waiting = lack !== undefined ? `${waitsFor}${lack}` : isWaiting(reason) ? "" : undefined;
+    const request = { id: parseIdentifier(id), attempt, reason: waiting };
+    return (await unlessMoved(() => this.#management.heartbeatJobAttempt(request))) !== undefined;
   }
 
   /** Records why a running job waits, or that it no longer waits. */
   async tellLack(job: OpenJob, lack: string | undefined): Promise<void> {
-    const actions = waitingFor(job, lack);
-    if (actions.length > 0) await this.#alter(job.id, actions);
+    const isKnown = lack === undefined ? !isWaiting(job.reason) : job.reason === `${waitsFor}${lack}`;
+    if (!isKnown) await this.beat(job, lack);
   }
 
-  /** Fails a job after its last attempt. @returns False if another client has changed its status. */
-  fail({ id, attempt }: OpenJob, note: Readonly<Record<string, string>>): Promise<boolean> {
-    return this.#alter(id, [
-      ...(attempt === 0 ? [] : holding(attempt)),
-      ...Object.entries(note).map(([name, value]) => setProperty(name, value)),
-      action({ setStatusAction: { status: "Failed" } }),
-    ]);
+  /** Records the end of an attempt unless its end has a reason already. Another attempt may follow. */
+  async end({ id, attempt, reason }: OpenJob, describe: () => Promise<AttemptEnd>): Promise<void> {
+    if (reason !== undefined && !isWaiting(reason)) return;
+    const request = { id: parseIdentifier(id), attempt, ...(await describe()) };
+    await unlessMoved(() => this.#management.finishJobAttempt(request));
   }
 
-  async #alter(id: string, actions: AlterTransactionAction[]): Promise<boolean> {
-    const altered = await unlessMoved(() => this.#catalog.alterTransaction({ id: parseIdentifier(id), actions }));
-    return altered !== undefined;
+  /** Fails a job with its last attempt, unless another client has changed its status. */
+  async fail(id: string, attempt: number, end: AttemptEnd): Promise<void> {
+    const request = { id: parseIdentifier(id), attempt, status: "Failed" as const, ...end };
+    await unlessMoved(() => this.#management.finishJobAttempt(request));
   }
-}
-
-/** Reports whether the latest attempt of a job has begun to run. */
-export function hasBegun({ platform }: Pick<Job, "platform">): boolean {
-  return platform[begun] !== undefined;
 }
 
 async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
@@ -132,39 +130,6 @@ function isForRunners({ operation, status, attempt }: Job): boolean {
   return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
 }
 
-/** Returns the change of the reason of a job that waits or no longer waits. */
-function waitingFor({ reason }: OpenJob, lack: string | undefined): AlterTransactionAction[] {
-  const wanted = lack && `${waitsFor}${lack}`;
-  if (wanted !== undefined) return wanted === reason ? [] : [setProperty("reason", wanted)];
-  if (!reason?.startsWith(waitsFor)) return [];
-  return [unsetProperty("reason")];
-}
-
-function claimOf(attempt: number): string {
-  return `${claimPrefix}${attempt}`;
-}
-
-/** Returns actions that the catalog applies only while the attempt is the latest one. */
-function holding(attempt: number): AlterTransactionAction[] {
-  return [requireProperty(claimOf(attempt)), setProperty(claimOf(attempt), now())];
-}
-
-function requireProperty(key: string): AlterTransactionAction {
-  return action({ unsetPropertyAction: { key, mode: "Fail" } });
-}
-
-function unsetProperty(key: string): AlterTransactionAction {
-  return action({ unsetPropertyAction: { key, mode: "Skip" } });
-}
-
-function setProperty(key: string, value: string, mode?: "Fail"): AlterTransactionAction {
-  return action({ setPropertyAction: { key, value, mode } });
-}
-
-function action(given: Partial<AlterTransactionAction>): AlterTransactionAction {
-  return { setStatusAction: undefined, setPropertyAction: undefined, unsetPropertyAction: undefined, ...given };
-}
-
-function now(): string {
-  return new Date().toISOString();
+function isWaiting(reason: string | undefined): boolean {
+  return reason?.startsWith(waitsFor) === true;
 }

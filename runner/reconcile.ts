@@ -1,4 +1,4 @@
-import { type CatalogJobs, hasBegun, type OpenJob } from "./jobs.ts";
+import type { CatalogJobs, OpenJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
 
 export interface Limits {
@@ -104,7 +104,7 @@ export class Reconciler {
    * before the submission.
    */
   async #isUnsubmitted(job: OpenJob): Promise<boolean> {
-    if (hasBegun(job) || this.#resubmitted.has(heartbeatKey(job))) return false;
+    if (job.started_at_millis !== undefined || this.#resubmitted.has(heartbeatKey(job))) return false;
     if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return false;
     const own = Object.entries(await this.#platform.describe(job.id, job.attempt));
     return own.every(([name, value]) => job.platform[name] === value);
@@ -129,18 +129,24 @@ export class Reconciler {
    */
   async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
     const text = `given up after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
-    await this.#jobs.fail(job, { reason: text });
+    await this.#jobs.fail(job.id, job.attempt, { reason: text });
     this.#tell({ job: job.id, text });
     return true;
   }
 
   /** Handles the end of an attempt. @returns False if the job waits for its next attempt. */
   async #afterAttempt(job: OpenJob, attempt: PlatformAttempt | undefined): Promise<boolean> {
-    if (job.attempt < this.#limits.attempts) return false;
-    const log = attempt === undefined ? "" : await this.#platform.lastLines(attempt);
+    const describe = async (reason: string) => {
+      const log = attempt === undefined ? "" : await this.#platform.lastLines(attempt);
+      return { reason, ...(log !== "" && { log_tail: log }) };
+    };
     const reason = job.reason ?? attempt?.message ?? "its heartbeat stopped";
+    if (job.attempt < this.#limits.attempts) {
+      await this.#jobs.end(job, () => describe(reason));
+      return false;
+    }
     const text = `given up after ${job.attempt} attempts: ${reason}`;
-    await this.#jobs.fail(job, { reason: text, ...(log !== "" && { log_tail: log }) });
+    await this.#jobs.fail(job.id, job.attempt, await describe(text));
     this.#tell({ job: job.id, text });
     return true;
   }
@@ -174,10 +180,10 @@ export class Reconciler {
     } catch (error) {
       if (!(error instanceof NeedsError)) {
         // An attempt that did not begin does not count. A claim that remains is submitted again or superseded later.
-        if (await this.#isAbsent(job.id, number)) await this.#jobs.release(job).catch(() => {});
+        if (await this.#isAbsent(job.id, number)) await this.#jobs.release(job.id, number).catch(() => {});
         throw error;
       }
-      await this.#jobs.fail({ ...job, attempt: number }, { reason: error.message });
+      await this.#jobs.fail(job.id, number, { reason: error.message });
       this.#tell({ job: job.id, text: error.message });
       return false;
     }
@@ -202,10 +208,10 @@ export class Reconciler {
         await this.#platform.forget(attempt);
         continue;
       }
-      const { status, hasBegun } = await this.#jobs.stateOf(attempt.jobId);
+      const { status, hasStarted } = await this.#jobs.stateOf(attempt.jobId);
       // A job that was opened after the list was read has not ended.
       if (status === "Queued" || status === "Running") continue;
-      if (hasBegun && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
+      if (hasStarted && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
       this.#tell({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
       await this.#platform.stop(attempt);
     }

@@ -11,6 +11,14 @@ import {
   openJob,
   retryJob,
 } from "./job.ts";
+import {
+  claimJobAttempt,
+  finishJobAttempt,
+  heartbeatJobAttempt,
+  listJobAttempts,
+  releaseJobAttempt,
+  startJobAttempt,
+} from "./job-attempt.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
 import { putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
@@ -36,6 +44,12 @@ export const managementContracts = {
   retryJob,
   describeJobLog,
   listJobErrors,
+  claimJobAttempt,
+  startJobAttempt,
+  heartbeatJobAttempt,
+  releaseJobAttempt,
+  finishJobAttempt,
+  listJobAttempts,
   compactTable,
   buildTableIndex,
   cleanUpTable,

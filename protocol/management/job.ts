@@ -16,20 +16,12 @@ import { transactionStatuses } from "../operations/transaction.ts";
 import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 import { shown } from "./row.ts";
 
-const jobId = z.string().describe("As DescribeTransaction takes it.");
+const jobId = z.string().describe("The id that the catalog returned to the request for the job.");
 
-const JobProgress = z
-  .object({
-    rows_committed: count.optional(),
-    rows_total: count.optional(),
-    rows_per_second: count.optional(),
-  })
-  .catchall(count)
-  .meta({ id: "JobProgress", description: "How far the latest attempt has come; without what is not known." });
-
-const JobResult = z.record(z.string(), count).meta({
-  id: "JobResult",
-  description: "What a job that has succeeded has done, such as `rows_assigned` and `published_version`.",
+/** The number of rows and other counters of a job. */
+export const JobCounts = z.record(z.string(), count).meta({
+  id: "JobCounts",
+  description: "Counts by name, such as `rows_committed`, `rows_total`, `rows_per_second` and `published_version`.",
 });
 
 /** A job in responses of management. */
@@ -37,22 +29,26 @@ export const Job = z
   .object({
     job_id: jobId,
     status: z.enum(transactionStatuses),
-    operation: z.string().describe("The operation id that opened it."),
-    objects: z.array(id).describe("The identifiers of what it changes, the main one first."),
-    principal: z.string().describe("The principal that asked for it."),
+    operation: z.string().describe("The id of the operation that opened the job."),
+    objects: z.array(id).describe("The identifiers of the objects that the job changes, the main one first."),
+    principal: z.string().describe("The principal that opened the job."),
     request_id: z.string(),
-    parameters: AnsweredProperties.describe("Those of the request that opened it, as text."),
-    progress: JobProgress,
-    result: JobResult,
-    attempt: count.describe("The number of its latest attempt; 0 before the first."),
-    heartbeat: z.string().optional().describe("The time of the latest attempt's last heartbeat, by its own clock."),
+    parameters: AnsweredProperties.describe(
+      "The fields of the request that opened the job, as text. They never change.",
+    ),
+    progress: JobCounts.describe("The progress of the latest attempt, without unknown counts."),
+    result: JobCounts.describe("The result of a successful job."),
+    attempt: count.describe("The number of the latest attempt; 0 before the first."),
+    started_at_millis: timeMillis.optional().describe("The start of the latest attempt."),
+    heartbeat: z.string().optional().describe("The time of the latest heartbeat of the latest attempt."),
     reason: z
       .string()
       .optional()
-      .describe("Why it has failed or was canceled, what it waits for, or what its latest attempt fell over."),
-    platform: AnsweredProperties.describe("Where its latest attempt runs."),
+      .describe("Why the job failed or was canceled, what an open job waits for, or why its latest attempt failed."),
+    platform: AnsweredProperties.describe("The place where the latest attempt runs."),
     created_at_millis: timeMillis,
     updated_at_millis: timeMillis,
+    ended_at_millis: timeMillis.optional(),
   })
   .meta({ id: "Job" });
 export type Job = z.infer<typeof Job>;
@@ -87,7 +83,7 @@ export const listJobs = defineContract({
 });
 
 /** The error statuses of operations on one job; 409 means that the id belongs to an audit record. */
-const jobErrors = [404, 409] as const;
+export const jobErrors = [404, 409] as const;
 
 export const describeJob = defineContract({
   operationId: "DescribeJob",

@@ -6,10 +6,9 @@ import {
   systemNamespaceOf,
   tokenPrefix,
 } from "@tiltyard/protocol";
-import { findJobById, isOpen, latestAttempt } from "../store/jobs.ts";
+import { findJobById, isOpen, type JobRecord } from "../store/jobs.ts";
 import { type Grant, hasApiKey, type JobAttempt, type JobGrant, listGrantsOf } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
-import type { TransactionRecord } from "../store/transactions.ts";
 
 /** The time that a key is valid after the last heartbeat. Attempts send one every few seconds. */
 const leaseMs = 3_600_000;
@@ -30,9 +29,7 @@ export async function grantsOfAttempt(
   isolatedNamespaces: readonly string[],
 ): Promise<readonly JobGrant[]> {
   const job = await findJobById(session, attempt.id);
-  const ageMs = Date.now() - (job?.updatedAtMillis ?? 0);
-  const isLatest = job !== undefined && latestAttempt(job.properties) === attempt.attempt;
-  if (!isLatest || ageMs > (isOpen(job) ? leaseMs : afterEndMs))
+  if (job === undefined || job.attempt !== attempt.attempt || Date.now() > validUntil(job))
     throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job continues without it");
   const opener = await grantsOfOpener(session, job);
   const places = await placesOfRunner(session, attempt.creator);
@@ -57,8 +54,12 @@ export async function grantsOfAttempt(
   ];
 }
 
+function validUntil(job: JobRecord): number {
+  return isOpen(job) ? (job.heartbeatAtMillis ?? 0) + leaseMs : (job.endedAtMillis ?? 0) + afterEndMs;
+}
+
 /** Returns the current roles of the principal that opened a job; none if its API key was revoked. */
-async function grantsOfOpener(session: Session, { principal, apiKeyId }: TransactionRecord): Promise<readonly Grant[]> {
+async function grantsOfOpener(session: Session, { principal, apiKeyId }: JobRecord): Promise<readonly Grant[]> {
   const isTokens = principal.startsWith(tokenPrefix);
   return isTokens || (await hasApiKey(session, principal, apiKeyId)) ? listGrantsOf(session, principal) : [];
 }

@@ -39,7 +39,7 @@ export async function automaticJob(
   const caller: Caller = { principal: { name: principal, grants }, requestId: "" };
   const may = (role: Role, object: Identifier) => isAllowed({ grants }, { role, object });
   const ofTable = (contract: { readonly operationId: string }, request: object | undefined) =>
-    request && prepareJob({ contract, caller, objects: [identifier], properties: parametersOf({ ...request }) });
+    request && prepareJob({ contract, caller, table: identifier, parameters: parametersOf({ ...request }) });
   switch (kind) {
     case "backfill": {
       if (!may("writer", identifier)) return undefined;

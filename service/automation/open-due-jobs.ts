@@ -1,13 +1,13 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { mainBranch } from "../domain/branch.ts";
-import { openOnce } from "../domain/open-job.ts";
+import { doesTheSame, openOnce } from "../domain/open-job.ts";
 import { type Policy, policyIn } from "../domain/policy.ts";
 import type { Log } from "../log.ts";
 import type { Rows } from "../rows/rows.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
 import { findOpenJobs } from "../store/jobs.ts";
-import { findTableById, type TableRecord } from "../store/tables.ts";
+import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
 import { automaticJob } from "./automatic-job.ts";
 import { dueAfter } from "./due-after.ts";
@@ -59,14 +59,14 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
  */
 async function automationsOf(
   { store }: AutomationParts,
-  { id: tableId, identifier }: TableRecord,
+  { id: tableId }: TableRecord,
   seen: TableState,
 ): Promise<readonly Automation[]> {
   const present = await listAutomations(store.read, tableId);
   const isPresent = (column: string) => present.some(({ kind, target }) => kind === "backfill" && target === column);
   for (const target of seen.autoBackfill.filter((column) => !isPresent(column))) {
-    const jobs = await findOpenJobs(store.read, identifier);
-    const { principal = unknownPrincipal } = jobs.find(({ properties }) => properties.column === target) ?? {};
+    const jobs = await findOpenJobs(store.read, tableId);
+    const { principal = unknownPrincipal } = jobs.find(({ parameters }) => parameters.column === target) ?? {};
     await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal, seen }));
   }
   return present;
@@ -104,10 +104,8 @@ async function openDue(
     );
     return true;
   }
-  const { operation, objects, properties } = job.opened;
-  const open = (await findOpenJobs(store.read, objects[0] ?? [])).find(
-    (each) => each.operation === operation && each.properties.column === properties.column,
-  );
+  const target = await findTable(store.read, job.table);
+  const open = target && (await findOpenJobs(store.read, target.id)).find((each) => doesTheSame(each, job.opened));
   if (open?.status === "Running") return false;
   try {
     // A queued job with the same parameters replaces this job.

@@ -159,8 +159,8 @@ async function auditAdoption(
 const genevaOperations = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
 /** Returns the running job of Geneva on a table. If several jobs are running, the writer is unknown. */
-async function writerOf(session: Session, { identifier }: TableRecord, branch: string): Promise<Caller> {
-  const open = branch === mainBranch ? await findOpenJobs(session, identifier) : [];
+async function writerOf(session: Session, { id }: TableRecord, branch: string): Promise<Caller> {
+  const open = branch === mainBranch ? await findOpenJobs(session, id) : [];
   const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));
   const [job] = running;
   if (job === undefined || running.length > 1) return unknownCaller;

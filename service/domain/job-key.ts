@@ -1,7 +1,7 @@
 import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../auth/job-key.ts";
-import { isOpen, latestAttempt } from "../store/jobs.ts";
+import { isOpen } from "../store/jobs.ts";
 import { deleteJobKeys, type JobAttempt, putApiKey } from "../store/principals.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
@@ -25,9 +25,11 @@ export async function createJobKey(
   isolatedNamespaces: readonly string[],
 ): Promise<NewApiKey & { readonly principal: string }> {
   const job = await requireJob(session, identifier);
-  const latest = latestAttempt(job.properties);
-  if (!isOpen(job) || latest !== attempt)
-    throw new CatalogError("ConcurrentModification", `the job is ${job.status}, and its latest attempt is ${latest}`);
+  if (!isOpen(job) || job.attempt !== attempt)
+    throw new CatalogError(
+      "ConcurrentModification",
+      `the job is ${job.status}, and its latest attempt is ${job.attempt}`,
+    );
   await deleteJobKeys(session, job.id, Date.now() - afterEndMs);
   const principal = principalOfJob(job);
   const { id, key } = generateApiKey();

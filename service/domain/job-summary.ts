@@ -1,27 +1,9 @@
 import { formatIdentifier, type Job } from "@tiltyard/protocol";
-import { latestAttempt } from "../store/jobs.ts";
-import type { TransactionRecord } from "../store/transactions.ts";
-import { parametersIn } from "./parameters.ts";
-
-/** The properties that an attempt sets. */
-const noted = {
-  progress: /^progress\.(.+)$/,
-  result: /^result\.(.+)$/,
-  platform: /^(ray_.+|started_at)$/,
-} as const;
-
-type Properties = Readonly<Record<string, string>>;
-
-/** Returns the last lines of the output of a job. */
-export function logIn({ log_tail = "" }: Properties): string[] {
-  return log_tail === "" ? [] : log_tail.split("\n");
-}
+import type { JobRecord } from "../store/jobs.ts";
 
 /** Converts a job to the response of the management API. */
-export function toJob(record: TransactionRecord, delimiter: string): Job {
-  const { properties } = record;
-  const attempt = latestAttempt(properties);
-  const heartbeat = properties[`attempt.${attempt}`];
+export function toJob(record: JobRecord, delimiter: string): Job {
+  const { startedAtMillis, heartbeatAtMillis, endedAtMillis, reason } = record;
   return {
     job_id: formatIdentifier([...record.namespace, record.id], delimiter),
     status: record.status,
@@ -29,28 +11,16 @@ export function toJob(record: TransactionRecord, delimiter: string): Job {
     objects: record.objects.map((object) => [...object]),
     principal: record.principal,
     request_id: record.requestId,
-    parameters: parametersIn(record),
-    progress: countsIn(properties, "progress"),
-    result: countsIn(properties, "result"),
-    attempt,
-    ...(heartbeat !== undefined && { heartbeat }),
-    ...(properties.reason !== undefined && { reason: properties.reason }),
-    platform: pick(properties, (name) => noted.platform.test(name)),
+    parameters: { ...record.parameters },
+    progress: { ...record.progress },
+    result: { ...record.result },
+    attempt: record.attempt,
+    ...(startedAtMillis !== undefined && { started_at_millis: startedAtMillis }),
+    ...(heartbeatAtMillis !== undefined && { heartbeat: new Date(heartbeatAtMillis).toISOString() }),
+    ...(reason !== undefined && { reason }),
+    platform: { ...record.platform },
     created_at_millis: record.createdAtMillis,
     updated_at_millis: record.updatedAtMillis,
+    ...(endedAtMillis !== undefined && { ended_at_millis: endedAtMillis }),
   };
-}
-
-function namesIn(properties: Properties, pattern: RegExp): string[] {
-  return Object.keys(properties).flatMap((key) => pattern.exec(key)?.[1] ?? []);
-}
-
-/** Returns the valid counts. Callers that may alter a job can write arbitrary text to these properties. */
-function countsIn(properties: Properties, kind: "progress" | "result"): Record<string, number> {
-  const counts = namesIn(properties, noted[kind]).map((name) => [name, Number(properties[`${kind}.${name}`])] as const);
-  return Object.fromEntries(counts.filter(([, value]) => Number.isSafeInteger(value) && value >= 0));
-}
-
-function pick(properties: Properties, isMeant: (name: string) => boolean): Record<string, string> {
-  return Object.fromEntries(Object.entries(properties).filter(([name]) => isMeant(name)));
 }

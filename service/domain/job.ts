@@ -8,30 +8,40 @@ import {
   jobPrefix,
   type TransactionStatus,
 } from "@tiltyard/protocol";
-import { insertJob, isOpen, updateJob } from "../store/jobs.ts";
+import { updateAttempt } from "../store/job-attempts.ts";
+import { insertJob, isOpen, type JobRecord, type NewJobRecord, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
-import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
+import type { TransactionRecord } from "../store/transactions.ts";
 import { isParameter } from "./parameters.ts";
+import { requireTable } from "./require.ts";
 import { type Caller, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
 /** A job before its insertion. */
 export interface NewJob extends TransactionNames {
-  readonly opened: Omit<NewTransaction, "status">;
-  /** Opens the job as Queued. Its runner changes the status. */
+  readonly table: Identifier;
+  readonly opened: NewJobRecord;
+  /** Opens the job as Queued. Its runner changes the status. @throws CatalogError TableNotFound */
   open(session: Session): Promise<void>;
 }
 
-/**
- * Prepares a job.
- *
- * @param change The change, whose properties contain the parameters of the job.
- * @throws CatalogError InvalidInput if the properties leave no space for the notes of attempts.
- */
-export function prepareJob(change: Change): NewJob {
-  requireFitting("the job's parameters", change.properties ?? {}, parametersLengthMax);
-  const { names, opened } = newTransaction(change);
-  return { ...names, opened, open: (session) => insertJob(session, { ...opened, status: "Queued" }) };
+interface JobRequest extends Omit<Change, "objects" | "properties"> {
+  readonly table: Identifier;
+  readonly parameters: NewJobRecord["parameters"];
+}
+
+/** Prepares a job on a table. @throws CatalogError InvalidInput if the parameters are too long. */
+export function prepareJob({ table, parameters, ...change }: JobRequest): NewJob {
+  requireFitting("the job's parameters", parameters, propertiesLengthMax);
+  const { names, opened } = newTransaction({ ...change, objects: [table] });
+  const { properties: _, ...rest } = opened;
+  const job = { ...rest, apiKeyId: change.caller.principal.apiKeyId, parameters };
+  return {
+    ...names,
+    table,
+    opened: job,
+    open: async (session) => insertJob(session, job, (await requireTable(session, table)).id),
+  };
 }
 
 /** Returns the principal that the audit names for the changes of a job: the job and its opener. */
@@ -48,50 +58,58 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
   Canceled: [],
 };
 
-/** The maximum length of all properties of a job as JSON, and of the parameters among them. */
-const propertiesLengthMax = 256 * 1024;
-const parametersLengthMax = 224 * 1024;
+/** The maximum length of the parameters of a job as JSON, and of its properties. */
+const propertiesLengthMax = 224 * 1024;
+
+/** Returns a changed job. The first change to a final status is the end of the job. */
+export function changed(job: JobRecord, changes: Partial<JobRecord>): JobRecord {
+  const next = { ...job, ...changes, updatedAtMillis: Date.now() };
+  return isOpen(next) ? next : { ...next, endedAtMillis: job.endedAtMillis ?? next.updatedAtMillis };
+}
 
 /**
  * Cancels a job. A running attempt learns of it with its next heartbeat. A canceled job stays unchanged.
  *
  * @throws CatalogError ConcurrentModification if the job has ended in another way.
  */
-export function cancel(job: TransactionRecord, { principal }: Pick<Caller, "principal">): TransactionRecord {
+export function cancel(job: JobRecord, { principal }: Pick<Caller, "principal">): JobRecord {
   if (job.status === "Canceled") return job;
-  const status = move(job.status, "Canceled");
-  const properties = { ...job.properties, reason: `canceled by ${principal.name}` };
-  return { ...job, status, properties, updatedAtMillis: Date.now() };
+  return changed(job, { status: move(job.status, "Canceled"), reason: `canceled by ${principal.name}` });
 }
 
 /**
- * Writes the changes of a job. After a failure or a cancellation, a task also ends Geneva's own record of the job,
- * which Geneva's clients read.
+ * Writes the changes of a job. Its end also ends its latest attempt. After a failure or a cancellation, a task also ends
+ * Geneva's own record of the job, which Geneva's clients read.
  */
-export async function writeJob(session: Session, job: TransactionRecord): Promise<void> {
+export async function writeJob(session: Session, job: JobRecord): Promise<void> {
   await updateJob(session, job);
-  if (job.status !== "Failed" && job.status !== "Canceled") return;
+  if (isOpen(job)) return;
+  await updateAttempt(session, job.id, job.attempt, { endedAtMillis: job.endedAtMillis, reason: job.reason });
+  if (job.status === "Succeeded") return;
   await insertTask(session, { kind: "end_record", subject: JSON.stringify([...job.namespace, job.id]) });
 }
 
-type State = Pick<TransactionRecord, "status" | "properties" | "operation">;
+type State = Pick<JobRecord, "status" | "properties" | "operation">;
 
 /**
- * Applies actions in order to the status and the properties of a job. An ended job accepts only actions without an
- * effect, so that a request can be retried after a lost response.
+ * Applies actions of AlterTransaction in order to the status and the properties of a job. Its reason is presented as a
+ * property. An ended job accepts only actions without an effect, so that a request can be retried after a lost response.
  *
- * @returns The new state; the same object if nothing changes in an ended job.
+ * @returns The new job; the same object if nothing changes in an ended job.
  * @throws CatalogError ConcurrentModification for a forbidden transition, for a change of an ended job, and for a
  * triggered mode `Fail`; InvalidInput for a parameter. After an error, none of the actions is applied.
  */
-export function applyActions<Job extends State>(job: Job, actions: readonly AlterTransactionAction[]): Job {
-  const applied = { ...job, ...actions.reduce(applyAction, job as State) };
+export function applyActions(job: JobRecord, actions: readonly AlterTransactionAction[]): JobRecord {
+  const { operation, status, reason, properties } = job;
+  const given: State = { operation, status, properties: { ...properties, ...(reason !== undefined && { reason }) } };
+  const applied = actions.reduce(applyAction, given);
   if (!isOpen(job)) {
-    if (isDeepStrictEqual(applied, job)) return job;
-    throw new CatalogError("ConcurrentModification", `the job has ended as ${job.status}: its properties stay`);
+    if (isDeepStrictEqual(applied, given)) return job;
+    throw new CatalogError("ConcurrentModification", `the job has ended as ${status}: its properties stay`);
   }
   requireFitting("properties", applied.properties, propertiesLengthMax);
-  return applied;
+  const { reason: newReason, ...newProperties } = applied.properties;
+  return changed(job, { status: applied.status, reason: newReason, properties: newProperties });
 }
 
 /** Requires that properties do not exceed a length as JSON. @throws CatalogError InvalidInput */
@@ -142,7 +160,7 @@ function applyAction(state: State, action: AlterTransactionAction): State {
   return { ...state, properties: Object.fromEntries(properties) };
 }
 
-function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {
+export function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {
   if (from === to || moves[from].includes(to)) return to;
   const allowed = moves[from].length === 0 ? `${from} is final` : `from ${from} it may go to ${moves[from].join(", ")}`;
   throw new CatalogError("ConcurrentModification", `a job cannot go from ${from} to ${to}: ${allowed}`);

@@ -106,7 +106,7 @@ export function viewMetadata(request: CreateRequest, source: ViewSource): Record
 }
 
 /**
- * Prepares the job of a refresh. Its properties contain everything that the compute side needs: the definition of the
+ * Prepares the job of a refresh. Its parameters contain everything that the compute side needs: the definition of the
  * view and the parameters, either of the request or as stored with the view.
  *
  * @throws CatalogError InvalidInput for a parameter that the kind of the view does not have; also like `prepareJob` and
@@ -122,8 +122,8 @@ export function prepareRefresh(view: Pick<TableRecord, "properties">, request: R
     contract: contracts.refreshMaterializedView,
     request,
     caller,
-    objects: [request.id],
-    properties: {
+    table: request.id,
+    parameters: {
       ...Object.fromEntries(definition),
       ...parametersOf({ ...request, manifest: request.manifest ?? manifestOf(view) }),
     },

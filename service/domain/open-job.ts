@@ -1,33 +1,28 @@
 import { isDeepStrictEqual } from "node:util";
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { findOpenJobs } from "../store/jobs.ts";
-import type { Session, Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { type NewJob, prepareJob, requireNameable } from "./job.ts";
-import { parametersIn, parametersOf } from "./parameters.ts";
+import { parametersOf } from "./parameters.ts";
 import { requireTable } from "./require.ts";
 import type { Change, Origin } from "./transaction.ts";
 
 /**
  * Opens a job unless an open job does the same work. Two such jobs would undo each other's work.
  *
- * @param check Runs in the database transaction that opens the job, and throws to reject it.
  * @returns The name of the job, or of the open job if its parameters are equal.
- * @throws CatalogError ConcurrentModification if the parameters of the open job differ.
+ * @throws CatalogError TableNotFound; ConcurrentModification if the parameters of the open job differ.
  */
-export async function openOnce(
-  store: Store,
-  job: NewJob,
-  check: (session: Session) => Promise<unknown> = async () => {},
-): Promise<string> {
+export async function openOnce(store: Store, job: NewJob): Promise<string> {
   return store.write(
     async (session) => {
-      await check(session);
-      const open = (await findOpenJobs(session, job.opened.objects[0] ?? [])).find((each) => doesTheSame(each, job));
+      const table = await requireTable(session, job.table);
+      const open = (await findOpenJobs(session, table.id)).find((each) => doesTheSame(each, job.opened));
       if (open === undefined) {
         await job.open(session);
         return job.name;
       }
-      if (isDeepStrictEqual(parametersIn(open), { ...job.opened.properties })) return job.nameOf(open.id);
+      if (isDeepStrictEqual(open.parameters, job.opened.parameters)) return job.nameOf(open.id);
       throw new CatalogError(
         "ConcurrentModification",
         `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,
@@ -45,23 +40,23 @@ interface TableRequest extends Origin, Pick<Change, "contract"> {
 /**
  * Opens the job of a request about one table, with the parameters of the request.
  *
- * @throws CatalogError TableNotFound; also like `requireNameable` and `openOnce`.
+ * @throws CatalogError like `requireNameable` and `openOnce`.
  */
 export async function openTableJob(store: Store, { contract, request, caller }: TableRequest): Promise<string> {
   requireNameable(request.id);
-  const properties = parametersOf({ ...request });
-  const job = prepareJob({ contract, request, caller, objects: [request.id], properties });
-  return openOnce(store, job, (session) => requireTable(session, request.id));
+  const parameters = parametersOf({ ...request });
+  const job = prepareJob({ contract, request, caller, table: request.id, parameters });
+  return openOnce(store, job);
 }
 
-type Opened = Pick<NewJob["opened"], "operation" | "properties">;
+type Opened = Pick<NewJob["opened"], "operation" | "parameters">;
 
 /** Reports whether two jobs on one table do the same work, for the same column if they fill one. */
-function doesTheSame(open: Opened, { opened }: NewJob): boolean {
-  return open.operation === opened.operation && open.properties.column === opened.properties.column;
+export function doesTheSame(open: Opened, opened: Opened): boolean {
+  return open.operation === opened.operation && open.parameters.column === opened.parameters.column;
 }
 
-function describe({ opened: { objects, properties } }: NewJob): string {
-  const table = formatIdentifier(objects[0] ?? []);
-  return properties.column === undefined ? table : `${table}, column ${properties.column},`;
+function describe({ table: identifier, opened: { parameters } }: NewJob): string {
+  const table = formatIdentifier(identifier);
+  return parameters.column === undefined ? table : `${table}, column ${parameters.column},`;
 }

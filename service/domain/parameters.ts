@@ -1,5 +1,4 @@
 import { type AnyContract, contracts, managementContracts } from "@tiltyard/protocol";
-import type { TransactionRecord } from "../store/transactions.ts";
 
 /** The fields of a request that identify its object and its caller and are no parameters. */
 const ofEveryRequest: readonly string[] = ["id", "database", "indexName", "delimiter", "identity", "context"];
@@ -23,15 +22,7 @@ export function parametersOf(request: Readonly<Record<string, unknown>>): Record
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
-/** Reports whether a property is a parameter of such a job. Parameters are fixed once the job is open, even unset ones. */
+/** Reports whether a name is that of a parameter of such a job. */
 export function isParameter(operation: string, name: string): boolean {
   return name.startsWith(viewDefinitionPrefix) || namesByOperation.get(operation)?.has(name) === true;
-}
-
-/** Returns the parameters that a job was opened with. */
-export function parametersIn({
-  operation,
-  properties,
-}: Pick<TransactionRecord, "operation" | "properties">): Record<string, string> {
-  return Object.fromEntries(Object.entries(properties).filter(([name]) => isParameter(operation, name)));
 }

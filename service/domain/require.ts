@@ -1,7 +1,7 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { findAuditRecord } from "../store/audit.ts";
 import { findBranch } from "../store/branches.ts";
-import { findJob } from "../store/jobs.ts";
+import { findJob, type JobRecord } from "../store/jobs.ts";
 import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
@@ -59,7 +59,10 @@ function requireTableIdentifier(identifier: Identifier): Identifier {
 }
 
 /** Returns an existing transaction. @throws CatalogError TransactionNotFound */
-export async function requireTransaction(session: Session, identifier: Identifier): Promise<TransactionRecord> {
+export async function requireTransaction(
+  session: Session,
+  identifier: Identifier,
+): Promise<TransactionRecord | JobRecord> {
   const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, identifier));
   if (transaction !== undefined) return transaction;
   throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
@@ -69,7 +72,7 @@ export async function requireTransaction(session: Session, identifier: Identifie
  * Returns an existing job. @throws CatalogError TransactionNotFound; ConcurrentModification if the transaction is not a
  * job.
  */
-export async function requireJob(session: Session, identifier: Identifier): Promise<TransactionRecord> {
+export async function requireJob(session: Session, identifier: Identifier): Promise<JobRecord> {
   const job = await findJob(session, identifier);
   if (job !== undefined) return job;
   const { operation } = await requireTransaction(session, identifier);

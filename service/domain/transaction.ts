@@ -1,5 +1,6 @@
 import { type AnyContract, defaultDelimiter, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
+import type { JobRecord } from "../store/jobs.ts";
 import { nextTransactionId } from "../store/transaction-ids.ts";
 import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
 
@@ -55,7 +56,6 @@ export function newTransaction(change: Change): {
       operation: contract.operationId,
       objects,
       principal: caller.principal.name,
-      apiKeyId: caller.principal.apiKeyId,
       requestId: caller.requestId,
       properties,
     },
@@ -63,7 +63,7 @@ export function newTransaction(change: Change): {
 }
 
 /** Converts a transaction to the response of `DescribeTransaction` and `AlterTransaction`. */
-export function toAnswer(record: TransactionRecord) {
+export function toAnswer(record: TransactionRecord | JobRecord) {
   return {
     status: record.status,
     context: {
@@ -74,8 +74,18 @@ export function toAnswer(record: TransactionRecord) {
       created_at: new Date(record.createdAtMillis).toISOString(),
       updated_at: new Date(record.updatedAtMillis).toISOString(),
     },
-    properties: { ...record.properties },
+    properties: propertiesOf(record),
   };
+}
+
+/**
+ * Returns the properties of a transaction in responses. A job presents its parameters and its reason as properties, in
+ * addition to those that clients have set.
+ */
+export function propertiesOf(record: TransactionRecord | JobRecord): Record<string, string> {
+  if (!("parameters" in record)) return { ...record.properties };
+  const { properties, parameters, reason } = record;
+  return { ...properties, ...parameters, ...(reason !== undefined && { reason }) };
 }
 
 /** Returns the innermost namespace that contains all objects. */

@@ -8,10 +8,8 @@ import type { Handler } from "./handler.ts";
 export const alterTransaction: Handler<typeof contracts.alterTransaction> = async (request, { store }) => {
   const job = await store.write(async (session) => {
     const present = await requireJob(session, request.id);
-    const applied = applyActions(present, request.actions);
-    if (applied === present) return present;
-    const altered = { ...applied, updatedAtMillis: Date.now() };
-    await writeJob(session, altered);
+    const altered = applyActions(present, request.actions);
+    if (altered !== present) await writeJob(session, altered);
     return altered;
   });
   return toAnswer(job);

@@ -11,5 +11,5 @@ export const refreshMaterializedView: Handler<typeof contracts.refreshMaterializ
   caller,
 ) => {
   const job = prepareRefresh(await requireTable(store.read, request.id), request, caller);
-  return { job_id: await openOnce(store, job, (session) => requireTable(session, request.id)) };
+  return { job_id: await openOnce(store, job) };
 };

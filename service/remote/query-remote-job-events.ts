@@ -1,9 +1,9 @@
-import { CatalogError, type Job, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
-import { toJob } from "../domain/job-summary.ts";
+import { CatalogError, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { rowsAsStream } from "../rows/arrow/arrow-rows.ts";
-import { isOpen } from "../store/jobs.ts";
+import { type AttemptRecord, listAttempts } from "../store/job-attempts.ts";
+import { isOpen, type JobRecord } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 /** The columns in LanceDB's documentation, with the time of each event. */
@@ -20,29 +20,37 @@ type Event = { readonly [Name in keyof typeof columns]: string | number };
 
 const filterPattern = /^\s*(\w+)\s*=\s*'((?:[^']|'')*)'\s*$/;
 
-/** Lists the events of a job: its start, its latest attempt and its end. Jobs store their current state and no history. */
+/** Lists the events of a job: its opening, its attempts and its end. */
 export const queryRemoteJobEvents: Handler<typeof remoteContracts.queryRemoteJobEvents> = async (
   { job_id, delimiter, limit, filter },
   { store },
 ) => {
   const isMeant = readFilter(filter);
-  const job = toJob(await requireJob(store.read, parseIdentifier(job_id, delimiter)), delimiter);
-  return rowsAsStream(columns, eventsOf(job).filter(isMeant).slice(0, limit));
+  const job = await requireJob(store.read, parseIdentifier(job_id, delimiter));
+  const events = eventsOf(job, await listAttempts(store.read, job.id));
+  return rowsAsStream(columns, events.filter(isMeant).slice(0, limit));
 };
 
-function eventsOf(job: Job): readonly Event[] {
-  const { status, attempt, heartbeat, progress, principal, platform } = job;
-  const where = platform.ray_job ?? platform.ray_address ?? "";
-  const by = { updated_by: principal, emitted_from: where, emitted_by: principal, claim_entity: "", rows_processed: 0 };
-  const runner = { ...by, updated_by: "runner", emitted_by: "runner" };
-  const claim = { ...runner, claim_entity: `attempt ${attempt}`, rows_processed: progress.rows_committed ?? 0 };
-  return [
-    { ...by, state: "queued", timestamp_millis: job.created_at_millis },
-    ...(heartbeat === undefined ? [] : [{ ...claim, state: "claim", timestamp_millis: Date.parse(heartbeat) || 0 }]),
-    ...(isOpen(job)
-      ? []
-      : [{ ...claim, state: remoteState[status].toLowerCase(), timestamp_millis: job.updated_at_millis }]),
-  ];
+function eventsOf(job: JobRecord, attempts: readonly AttemptRecord[]): readonly Event[] {
+  const { status, progress, principal } = job;
+  const opened = {
+    ...{ state: "queued", updated_by: principal, emitted_from: placeOf(job), emitted_by: principal },
+    ...{ claim_entity: "", rows_processed: 0, timestamp_millis: job.createdAtMillis },
+  };
+  const runner = { ...opened, updated_by: "runner", emitted_by: "runner" };
+  const claims = attempts.map((attempt) => ({
+    ...runner,
+    ...{ state: "claim", emitted_from: placeOf(attempt), claim_entity: `attempt ${attempt.number}` },
+    rows_processed: attempt.number === job.attempt ? (progress.rows_committed ?? 0) : 0,
+    timestamp_millis: attempt.claimedAtMillis,
+  }));
+  const last = claims.at(-1) ?? runner;
+  const ended = { ...last, state: remoteState[status].toLowerCase(), timestamp_millis: job.endedAtMillis ?? 0 };
+  return [opened, ...claims, ...(isOpen(job) ? [] : [ended])];
+}
+
+function placeOf({ platform }: Pick<AttemptRecord, "platform">): string {
+  return platform.ray_job ?? platform.ray_address ?? "";
 }
 
 /** Parses a filter. @throws CatalogError InvalidInput */

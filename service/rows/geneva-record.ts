@@ -32,7 +32,7 @@ export async function endGenevaRecord(
   const request = { id: jobs, delimiter: "$" };
   const { result: open } = await rows.read("count", { id: jobs, caller }, { predicate: where });
   if (open === 0) return;
-  const reason = job?.properties.reason ?? `the job is ${job?.status}`;
+  const reason = job?.reason ?? `the job is ${job?.status}`;
   const updates = [
     ["status", literal(ending)],
     ["events", `make_array(${literal(reason)})`],

@@ -9,8 +9,8 @@ import {
   type NewTransaction,
   openedColumns,
   type TransactionRecord,
+  toAuditRecord,
   toColumns,
-  toRecord,
 } from "./transactions.ts";
 
 const insertRecord = statement((db, p: Schema["audit_records"]) =>
@@ -62,7 +62,7 @@ export async function findAuditRecord(
   identifier: Identifier,
 ): Promise<TransactionRecord | undefined> {
   const row = await session.first(find, keyOf(identifier));
-  return row && toRecord(row);
+  return row && toAuditRecord(row);
 }
 
 const allowDeletion = statement((db, p: { before: number }) =>

@@ -1,5 +1,5 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
-import type { Kysely } from "kysely";
+import type { Kysely, Selectable } from "kysely";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
@@ -7,12 +7,40 @@ import { idAt } from "./transaction-ids.ts";
 import {
   keyOf,
   type NewTransaction,
-  objectSeparator,
   openedColumns,
   type TransactionRecord,
   toColumns,
   toRecord,
 } from "./transactions.ts";
+
+type Texts = Readonly<Record<string, string>>;
+type Counts = Readonly<Record<string, number>>;
+
+/** A job before its insertion. */
+export interface NewJobRecord extends Omit<NewTransaction, "status" | "properties"> {
+  /** The API key of the request; undefined without one. */
+  readonly apiKeyId: string | undefined;
+  /** The fields of the request, which never change. */
+  readonly parameters: Texts;
+}
+
+/** A job. Its `properties` are those that clients have set. */
+export interface JobRecord extends TransactionRecord, NewJobRecord {
+  readonly properties: Texts;
+  readonly status: TransactionStatus;
+  readonly tableId: number | undefined;
+  /** The number of the latest attempt; 0 before the first. */
+  readonly attempt: number;
+  /** The random text of the process that runs the latest attempt; undefined before its start. */
+  readonly claim: string | undefined;
+  readonly startedAtMillis: number | undefined;
+  readonly heartbeatAtMillis: number | undefined;
+  readonly endedAtMillis: number | undefined;
+  readonly progress: Counts;
+  readonly result: Counts;
+  readonly reason: string | undefined;
+  readonly platform: Texts;
+}
 
 /** The statuses of an open job. */
 export const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
@@ -22,18 +50,21 @@ export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
   return openStatuses.includes(status);
 }
 
-/** Returns the number of the latest attempt in the properties of a job; 0 before the first attempt. */
-export function latestAttempt(properties: TransactionRecord["properties"]): number {
-  const numbers = Object.keys(properties).flatMap((key) => /^attempt\.([1-9]\d*)$/.exec(key)?.[1] ?? []);
-  return Math.max(0, ...numbers.map(Number));
-}
-
-const insert = statement((db, p: Schema["audit_records"] & Pick<Schema["jobs"], "api_key">) =>
-  db.insertInto("jobs").values({ ...pick(p, ...openedColumns, "api_key"), updated_at: p.created_at }),
+type NewRow = Schema["audit_records"] & Pick<Schema["jobs"], "api_key" | "table_id" | "parameters">;
+const insert = statement((db, p: NewRow) =>
+  db
+    .insertInto("jobs")
+    .values({ ...pick(p, ...openedColumns, "api_key", "table_id", "parameters"), updated_at: p.created_at }),
 );
 
-export async function insertJob(session: Session, job: NewTransaction): Promise<void> {
-  await session.run(insert, { ...toColumns(job), api_key: job.apiKeyId ?? null });
+/** Inserts a Queued job. */
+export async function insertJob(session: Session, job: NewJobRecord, tableId: number): Promise<void> {
+  await session.run(insert, {
+    ...toColumns({ ...job, status: "Queued", properties: {} }),
+    api_key: job.apiKeyId ?? null,
+    table_id: tableId,
+    parameters: JSON.stringify(job.parameters),
+  });
 }
 
 /** Selects all columns of jobs. The alias of the table is `t`. */
@@ -41,58 +72,95 @@ export function selectJobs(db: Kysely<Schema>) {
   return db.selectFrom("jobs as t").selectAll();
 }
 
+export function toJobRecord(row: Selectable<Schema["jobs"]>): JobRecord {
+  const record = toRecord(row);
+  return {
+    ...record,
+    // The previous release writes the parameters of a new job to its properties.
+    properties: row.parameters === null ? {} : record.properties,
+    parameters: row.parameters === null ? record.properties : JSON.parse(row.parameters),
+    apiKeyId: row.api_key ?? undefined,
+    tableId: row.table_id ?? undefined,
+    attempt: row.attempt,
+    claim: row.claim ?? undefined,
+    startedAtMillis: row.started_at ?? undefined,
+    heartbeatAtMillis: row.heartbeat_at ?? undefined,
+    endedAtMillis: row.ended_at ?? undefined,
+    progress: JSON.parse(row.progress),
+    result: JSON.parse(row.result),
+    reason: row.reason ?? undefined,
+    platform: JSON.parse(row.platform),
+  };
+}
+
 const find = statement((db, p: ReturnType<typeof keyOf>) =>
   selectJobs(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
 );
 
 /** @param identifier The namespace and the id of the job. */
-export async function findJob(session: Session, identifier: Identifier): Promise<TransactionRecord | undefined> {
+export async function findJob(session: Session, identifier: Identifier): Promise<JobRecord | undefined> {
   const row = await session.first(find, keyOf(identifier));
-  return row && toRecord(row);
+  return row && toJobRecord(row);
 }
 
 const findById = statement((db, p: { id: string }) => selectJobs(db).where("t.id", "=", p.id));
 
 /** @param id The id, which is unique across all namespaces. */
-export async function findJobById(session: Session, id: string): Promise<TransactionRecord | undefined> {
+export async function findJobById(session: Session, id: string): Promise<JobRecord | undefined> {
   const row = await session.first(findById, { id });
-  return row && toRecord(row);
+  return row && toJobRecord(row);
 }
 
-function findOpen(whether: "like" | "not like") {
-  return statement((db, p: { objects: string }) =>
-    selectJobs(db)
-      .where("t.objects", "=", p.objects)
-      .where("t.objects", whether, `%${objectSeparator}%`)
-      .where("t.status", "in", ["Queued", "Running"])
-      .orderBy("t.id"),
-  );
-}
-
-const findOpenWithSeparator = findOpen("like");
-const findOpenWithoutSeparator = findOpen("not like");
+const findOpen = statement((db, p: { table: number }) =>
+  selectJobs(db).where("t.table_id", "=", p.table).where("t.status", "in", ["Queued", "Running"]).orderBy("t.id"),
+);
 
 /** Lists the open jobs on a table, the oldest first. */
-export async function findOpenJobs(session: Session, table: Identifier): Promise<TransactionRecord[]> {
-  const objects = JSON.stringify([table]);
-  const find = objects.includes(objectSeparator) ? findOpenWithSeparator : findOpenWithoutSeparator;
-  return (await session.all(find, { objects })).map(toRecord);
+export async function findOpenJobs(session: Session, tableId: number): Promise<JobRecord[]> {
+  return (await session.all(findOpen, { table: tableId })).map(toJobRecord);
 }
 
-const update = statement((db, p: { id: string; status: string; properties: string; updated_at: number }) =>
+/** The columns of a job that change. */
+const mutable = [
+  "status",
+  "properties",
+  "updated_at",
+  "parameters",
+  "attempt",
+  "claim",
+  "started_at",
+  "heartbeat_at",
+  "ended_at",
+  "progress",
+  "result",
+  "reason",
+  "platform",
+] as const satisfies readonly (keyof Schema["jobs"])[];
+
+const update = statement((db, p: Pick<Selectable<Schema["jobs"]>, "id" | (typeof mutable)[number]>) =>
   db
     .updateTable("jobs")
-    .set(pick(p, "status", "properties", "updated_at"))
+    .set(pick(p, ...mutable))
     .where("id", "=", p.id),
 );
 
-/** Updates the status and the properties of a job. */
-export async function updateJob(session: Session, job: TransactionRecord): Promise<void> {
+/** Updates a job that was read in the same database transaction. */
+export async function updateJob(session: Session, job: JobRecord): Promise<void> {
   await session.run(update, {
     id: job.id,
     status: job.status,
     properties: JSON.stringify(job.properties),
     updated_at: job.updatedAtMillis,
+    parameters: JSON.stringify(job.parameters),
+    attempt: job.attempt,
+    claim: job.claim ?? null,
+    started_at: job.startedAtMillis ?? null,
+    heartbeat_at: job.heartbeatAtMillis ?? null,
+    ended_at: job.endedAtMillis ?? null,
+    progress: JSON.stringify(job.progress),
+    result: JSON.stringify(job.result),
+    reason: job.reason ?? null,
+    platform: JSON.stringify(job.platform),
   });
 }
 

@@ -12,6 +12,7 @@ import * as jobKeys from "./migrations/0008-job-keys.ts";
 import * as principals from "./migrations/0009-principals.ts";
 import * as reservedLocations from "./migrations/0010-reserved-locations.ts";
 import * as clock from "./migrations/0011-clock.ts";
+import * as typedJobs from "./migrations/0012-typed-jobs.ts";
 
 /** A schema migration. */
 interface Change {
@@ -34,6 +35,7 @@ const changes: Record<string, Change> = {
   "0009-principals": principals,
   "0010-reserved-locations": reservedLocations,
   "0011-clock": clock,
+  "0012-typed-jobs": typedJobs,
 };
 
 const migrationTable = "kysely_migration";

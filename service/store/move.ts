@@ -18,6 +18,7 @@ const tables = {
   audit_outcomes: ["record_id"],
   audit_retention: ["deleted_before"],
   jobs: ["id"],
+  job_attempts: ["job_id", "number"],
   automations: ["table_id", "kind", "target"],
   api_keys: ["id"],
   access_tokens: ["hash"],

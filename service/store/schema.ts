@@ -82,11 +82,39 @@ export interface Schema {
   };
   /** The time up to which the audit may be deleted. The database rejects the deletion of later records. */
   audit_retention: { deleted_before: number };
-  /** The jobs, which clients execute and update. */
+  /** The jobs. Their `properties` are those that clients set; the catalog does not read them. */
   jobs: OpenedRow & {
     updated_at: number;
     /** The id of the API key that opened the job; null if the catalog itself or a token opened it. */
     api_key: string | null;
+    /** The table of the job; null if it was dropped before the migration of the job. */
+    table_id: number | null;
+    /** The fields of the request that opened the job; null for a job of the previous release, in `properties` then. */
+    parameters: string | null;
+    /** The number of the latest attempt; 0 before the first. */
+    attempt: Generated<number>;
+    /** The random text of the process that runs the latest attempt; null before its start. */
+    claim: string | null;
+    started_at: number | null;
+    heartbeat_at: number | null;
+    ended_at: number | null;
+    progress: Generated<string>;
+    result: Generated<string>;
+    /** The reason of a failure or a cancellation, or the reason why an open job waits. */
+    reason: string | null;
+    /** The place where the latest attempt runs. */
+    platform: Generated<string>;
+  };
+  /** The attempts at jobs. They are deleted with their job. */
+  job_attempts: {
+    job_id: string;
+    number: number;
+    claimed_at: number;
+    started_at: number | null;
+    ended_at: number | null;
+    reason: string | null;
+    log_tail: string;
+    platform: string;
   };
   api_keys: {
     id: string;

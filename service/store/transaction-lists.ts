@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Identifier, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
-import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
+import { type Kysely, type RawBuilder, type Selectable, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
-import { openStatuses, selectJobs } from "./jobs.ts";
+import { type JobRecord, openStatuses, selectJobs, toJobRecord } from "./jobs.ts";
 import { isWithin, type Subtree, subtree } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import { afterEveryId, idAt } from "./transaction-ids.ts";
-import { objectSeparator, type TransactionRecord, toRecord } from "./transactions.ts";
+import { objectSeparator, type TransactionRecord, toAuditRecord } from "./transactions.ts";
 
 /** The filters of a list. An absent filter matches all transactions. */
 export interface TransactionFilter {
@@ -20,8 +20,6 @@ export interface TransactionFilter {
   readonly sinceMillis?: number | undefined;
   /** The exclusive end of the matching times of creation. */
   readonly untilMillis?: number | undefined;
-  /** Excludes audit records. */
-  readonly jobsOnly?: boolean;
 }
 
 export interface TransactionPage {
@@ -31,8 +29,8 @@ export interface TransactionPage {
   readonly ascending: boolean;
 }
 
-export interface FoundTransactions {
-  readonly records: readonly TransactionRecord[];
+export interface FoundTransactions<Found extends TransactionRecord = TransactionRecord> {
+  readonly records: readonly Found[];
   /** The id that the next page follows; undefined after the last page. */
   readonly next: string | undefined;
 }
@@ -81,16 +79,9 @@ const tables = {
   audit: (db: Kysely<Schema>, where: RawBuilder<SqlBool>, direction: "asc" | "desc", limit: number) =>
     selectAuditRecords(db).where(where).orderBy("t.id", direction).limit(limit).as("examined"),
   jobs: (db: Kysely<Schema>, where: RawBuilder<SqlBool>, direction: "asc" | "desc", limit: number) =>
-    selectJobs(db)
-      .select(sql<null>`null`.as("reason"))
-      .where(where)
-      .orderBy("t.id", direction)
-      .limit(limit)
-      .as("examined"),
+    selectJobs(db).where(where).orderBy("t.id", direction).limit(limit).as("examined"),
 } as const;
 type Table = keyof typeof tables;
-const tableNames: readonly Table[] = ["audit", "jobs"];
-const jobsAlone: readonly Table[] = ["jobs"];
 
 function statementsOf(table: Table, condition: Condition, ascending: boolean) {
   const direction = ascending ? "asc" : "desc";
@@ -133,19 +124,36 @@ function statementsFor(table: Table, condition: Condition, ascending: boolean): 
   return made;
 }
 
-/** Lists transactions in the order of their ids, which is the order of their creation. */
+/** Lists audit records and jobs in the order of their ids, which is the order of their creation. */
 export async function listTransactions(
   session: Session,
   filter: TransactionFilter,
   page: TransactionPage,
 ): Promise<FoundTransactions> {
+  return listIn(["audit", "jobs"], session, filter, page);
+}
+
+/** Lists jobs like `listTransactions`. */
+export async function listJobs(
+  session: Session,
+  filter: TransactionFilter,
+  page: TransactionPage,
+): Promise<FoundTransactions<JobRecord>> {
+  const { records, next } = await listIn(["jobs"], session, filter, page);
+  return { records: records.filter((record) => "parameters" in record), next };
+}
+
+async function listIn(
+  tableNames: readonly Table[],
+  session: Session,
+  filter: TransactionFilter,
+  page: TransactionPage,
+): Promise<FoundTransactions<TransactionRecord | JobRecord>> {
   const parameters = parametersOf(filter, page);
   const isBefore = (a: string, b: string) => (page.ascending ? a < b : a > b);
   const parts = await Promise.all(
     conditionsOf(filter).flatMap((condition) =>
-      (filter.jobsOnly ? jobsAlone : tableNames).map((table) =>
-        searchIn(session, statementsFor(table, condition, page.ascending), parameters),
-      ),
+      tableNames.map((table) => searchIn(session, statementsFor(table, condition, page.ascending), parameters)),
     ),
   );
 
@@ -172,9 +180,15 @@ function conditionsOf({ table, statuses }: TransactionFilter): readonly Conditio
 
 /** Returns the transactions of one part and the id up to which the part was scanned; undefined after a complete scan. */
 async function searchIn(session: Session, { search, findLastExamined }: Statements, parameters: Parameters) {
-  const records = (await session.all(search, parameters)).map(toRecord);
+  const records = (await session.all(search, parameters)).map((row) =>
+    isJob(row) ? toJobRecord(row) : toAuditRecord(row),
+  );
   if (records.length === parameters.limit) return { records, end: records.at(-1)?.id };
   return { records, end: (await session.first(findLastExamined, parameters))?.id };
+}
+
+function isJob(row: object): row is Selectable<Schema["jobs"]> {
+  return "parameters" in row;
 }
 
 function parametersOf(filter: TransactionFilter, { after, limit, ascending }: TransactionPage): Parameters {

@@ -12,8 +12,6 @@ export interface NewTransaction {
   /** The changed objects. */
   readonly objects: readonly Identifier[];
   readonly principal: string;
-  /** The API key of the request; undefined without one. Only jobs store it. */
-  readonly apiKeyId?: string | undefined;
   readonly requestId: string;
   readonly status: TransactionStatus;
   readonly properties: Readonly<Record<string, string>>;
@@ -25,11 +23,8 @@ export interface TransactionRecord extends NewTransaction {
   readonly updatedAtMillis: number;
 }
 
-/** A row of either table. A row of an audit record has the status, the time and the reason of its outcome. */
-export type TransactionRow = Omit<Schema["jobs"], "api_key"> & {
-  readonly api_key?: string | null;
-  readonly reason?: string | null;
-};
+/** A row of an audit record with the status, the time and the reason of its outcome. */
+type AuditRow = Schema["audit_records"] & { readonly updated_at: number; readonly reason: string | null };
 
 /**
  * The separator of the objects of a record in their column. One index covers the rows with it, another those without it
@@ -69,19 +64,23 @@ export function keyOf(identifier: Identifier): { readonly id: string; readonly n
   return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };
 }
 
-export function toRecord(row: TransactionRow): TransactionRecord {
-  const { reason = null, api_key: apiKey = null } = row;
+/** Converts the columns that audit records and jobs share. */
+export function toRecord(row: Omit<AuditRow, "reason">): TransactionRecord {
   return {
     id: row.id,
     namespace: fromPath(row.namespace),
     operation: row.operation,
     objects: JSON.parse(row.objects),
     principal: row.principal,
-    ...(apiKey !== null && { apiKeyId: apiKey }),
     requestId: row.request_id,
     status: row.status as TransactionStatus,
-    properties: { ...JSON.parse(row.properties), ...(reason !== null && { reason }) },
+    properties: JSON.parse(row.properties),
     createdAtMillis: row.created_at,
     updatedAtMillis: row.updated_at,
   };
+}
+
+export function toAuditRecord(row: AuditRow): TransactionRecord {
+  const record = toRecord(row);
+  return row.reason === null ? record : { ...record, properties: { ...record.properties, reason: row.reason } };
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
+import { beginAttempt, finishAttempt, heartbeat } from "../support/attempts.ts";
 import { declareTable, useCatalog } from "../support/catalog.ts";
 import { startCommand } from "../support/command.ts";
 import { startProgram } from "../support/process.ts";
@@ -41,20 +42,19 @@ async function alter(job: string, status: string, properties: Readonly<Record<st
 describe("tiltyard jobs", () => {
   test("watch shows rows, rate and time left, and ends as the job did", async () => {
     const job = await open();
-    const progress = { "progress.rows_total": "1000", "progress.rows_per_second": "50" };
-    await alter(job, "Running", { ...progress, "progress.rows_committed": "250", "attempt.2": "now" });
+    await beginAttempt(catalog, job, 2);
+    await heartbeat(catalog, job, { progress: { rows_total: 1000, rows_per_second: 50, rows_committed: 250 } });
     const program = start("watch", job);
     const shown = await program.printed("250/1000");
     expect(shown).toContain("Running (attempt 2) [#####---------------] 250/1000 rows, 50 rows/s, 15 s left\n");
-    await alter(job, "Succeeded", { "progress.rows_committed": "1000" });
+    await finishAttempt(catalog, job, { status: "Succeeded", progress: { rows_total: 1000, rows_committed: 1000 } });
     expect(await program.finished).toMatchObject({ code: 0, stdout: "Succeeded\n" });
   });
 
   test("watch shows rows in checkpoints, which are not committed yet", async () => {
     const job = await open();
-    const rows = { total: "1000", committed: "100", checkpointed: "500" };
-    const progress = Object.entries(rows).map(([name, count]) => [`progress.rows_${name}`, count]);
-    await alter(job, "Running", Object.fromEntries(progress));
+    await beginAttempt(catalog, job);
+    await heartbeat(catalog, job, { progress: { rows_total: 1000, rows_committed: 100, rows_checkpointed: 500 } });
     const program = start("watch", job);
     expect(await program.printed("1000 rows")).toContain("Running [##########----------] 500/1000 rows\n");
     await alter(job, "Canceled");
@@ -63,8 +63,8 @@ describe("tiltyard jobs", () => {
 
   test("watch shows a job without rows as done", async () => {
     const job = await open();
-    await alter(job, "Running", { "progress.rows_total": "0" });
-    await alter(job, "Succeeded");
+    await beginAttempt(catalog, job);
+    await finishAttempt(catalog, job, { status: "Succeeded", progress: { rows_total: 0 } });
     expect((await start("watch", job).finished).stderr).toBe("Succeeded [####################] no rows to compute\n");
   });
 
@@ -82,7 +82,8 @@ describe("tiltyard jobs", () => {
   test("list shows jobs and how far they are; --open those that have not ended", async () => {
     const [ended, running] = [await open(), await open()];
     await alter(ended, "Failed");
-    await alter(running, "Running", { "progress.rows_total": "10", "progress.rows_committed": "5" });
+    await beginAttempt(catalog, running);
+    await heartbeat(catalog, running, { progress: { rows_total: 10, rows_committed: 5 } });
     const { stdout } = await startProcess("list").finished;
     expect(stdout).toMatch(/^ID +STATUS +TARGET +PROGRESS +PRINCIPAL +OPENED\n/);
     expect(stdout).toMatch(new RegExp(`^${running.replace("$", "\\$")} +Running +\\S+ c +5/10 rows +bootstrap`, "m"));
@@ -115,7 +116,8 @@ describe("tiltyard jobs", () => {
 
   test("cancel, retry, describe and logs do what they say", async () => {
     const job = await open();
-    await alter(job, "Running", { log_tail: "one\ntwo" });
+    await beginAttempt(catalog, job);
+    await heartbeat(catalog, job, { log_tail: "one\ntwo" });
     expect((await start("cancel", job).finished).stdout).toBe(`job ${job} is Canceled\n`);
     expect((await start("logs", job).finished).stdout).toBe("one\ntwo\n");
     const again = (await start("retry", job).finished).stdout.trim();

@@ -194,7 +194,10 @@ test("a replica of the release before still writes and reads transactions, which
     ...{ status: "Failed", principal: "ada", requestId: "request", objects: [["t"]] },
     ...{ properties: { column: "c", reason: "no store" }, createdAtMillis: 1, updatedAtMillis: 2 },
   });
-  expect(await findJob(store.read, ["job"])).toMatchObject({ status: "Running", properties: { ray_job_id: "1" } });
+  expect(await findJob(store.read, ["job"])).toMatchObject({
+    status: "Running",
+    parameters: { column: "c", ray_job_id: "1" },
+  });
   const { rows } = await runSql(url, "select id, status, updated_at::int from transactions order by id");
   expect(rows).toEqual([
     { id: "done", status: "Succeeded", updated_at: 1 },

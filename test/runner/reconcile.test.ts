@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { createCatalogClient, createManagementClient } from "../../client/index.ts";
+import type { Job } from "../../protocol/index.ts";
 import { CatalogJobs } from "../../runner/jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
 import { type Limits, Reconciler } from "../../runner/reconcile.ts";
+import { claimAttempt, heartbeat, startAttempt } from "../support/attempts.ts";
 import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
@@ -79,15 +81,15 @@ interface Yard extends AsyncDisposable {
   /** Begins an attempt, like its first request. */
   begin(job: string): Promise<void>;
   /** Sends a heartbeat like an attempt. */
-  beat(job: string, number: number): Promise<void>;
-  describe(job: string): Promise<{ readonly status: string; readonly properties: Readonly<Record<string, string>> }>;
+  beat(job: string): Promise<void>;
+  describe(job: string): Promise<Job>;
 }
 
 /** Starts a separate catalog, because a runner processes all jobs of its catalog. */
 async function yard(): Promise<Yard> {
   const catalog = await startTestCatalog();
   const platform = new Imitation();
-  const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
+  const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
   const access = { url: catalog.url, apiKey: await catalog.keyFor("runner", { $: "runner" }) };
   const id = await createFilms(catalog);
   const columns = ["a", "a1", "a2", "a3", "b", "b1", "b2"];
@@ -104,7 +106,7 @@ async function yard(): Promise<Yard> {
     namespace: id[0] ?? "",
     runner: (changes = {}) =>
       new Reconciler(
-        { jobs: new CatalogJobs(createCatalogClient(access), createManagementClient(access)), platform },
+        { jobs: new CatalogJobs(createManagementClient(access)), platform },
         { ...limits, ...changes },
         () => {},
       ),
@@ -113,13 +115,10 @@ async function yard(): Promise<Yard> {
       return (await caller.alterTableBackfillColumns({ id, column })).job_id;
     },
     cancel: (job) => alter(job, { setStatusAction: { status: "Canceled" } }),
-    claim: async (job, note) => {
-      for (const [key, value] of Object.entries({ "attempt.1": "now", ...note }))
-        await alter(job, { setPropertyAction: { key, value } });
-    },
-    begin: (job) => alter(job, { setPropertyAction: { key: "started_at", value: "now" } }),
-    beat: (job, number) => alter(job, { setPropertyAction: { key: `attempt.${number}`, value: crypto.randomUUID() } }),
-    describe: (job) => client.describeTransaction({ id: job.split("$") }),
+    claim: (job, platform) => claimAttempt(catalog, job, platform),
+    begin: (job) => startAttempt(catalog, job),
+    beat: (job) => heartbeat(catalog, job),
+    describe: async (job) => (await management.describeJob({ id: job.split("$") })).job,
     [Symbol.asyncDispose]: () => catalog.stop(),
   };
 }
@@ -133,7 +132,7 @@ describe("the runner", () => {
     const runners = [each.runner(), each.runner(), each.runner()];
     for (let pass = 0; pass < 2; pass++) await Promise.all(runners.map((runner) => runner.reconcile()));
     expect(each.platform.started).toHaveLength(1);
-    expect((await each.describe(job)).properties).toMatchObject({ ray_address: "http://imitation" });
+    expect((await each.describe(job)).platform).toEqual({ ray_address: "http://imitation" });
   });
 
   test("starts the oldest first, as many as the limits allow, and no principal keeps others waiting", async () => {
@@ -188,7 +187,7 @@ describe("the runner", () => {
     const runner = each.runner({ attempts: 1 });
     Object.assign(each.platform, { failureAfterStart: new Error("secrets cannot be patched"), isLost });
     await expect(runner.reconcile()).rejects.toThrow("secrets cannot be patched");
-    expect((await each.describe(job)).properties).toHaveProperty(["attempt.1"]);
+    expect((await each.describe(job)).attempt).toBe(1);
     each.platform.isLost = false;
     await runner.reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
@@ -220,8 +219,13 @@ describe("the runner", () => {
     await runner.reconcile();
     expect(await each.describe(job)).toMatchObject({
       status: "Failed",
-      properties: { reason: "given up after 2 attempts: it was killed again", log_tail: "the last line" },
+      reason: "given up after 2 attempts: it was killed again",
     });
+    const { attempts } = (await each.catalog.call("listJobAttempts", { id: job.split("$") })).body;
+    expect(attempts).toMatchObject([
+      { number: 1, reason: "it was killed", lines: ["the last line"] },
+      { number: 2, reason: "given up after 2 attempts: it was killed again", lines: ["the last line"] },
+    ]);
   });
 
   test("takes over an attempt whose heartbeat stopped, stops it, and leaves one alone that has one", async () => {
@@ -231,7 +235,7 @@ describe("the runner", () => {
     await expect
       .poll(async () => {
         await runner.reconcile();
-        await each.beat(alive, 1);
+        await each.beat(alive);
         return startedOf(each.platform, silent);
       })
       .toEqual([1, 2]);
@@ -244,10 +248,10 @@ describe("the runner", () => {
     const job = await each.open("a");
     await each.runner().reconcile();
     each.platform.become(job, 1, "waiting");
-    const before = (await each.describe(job)).properties["attempt.1"];
+    const before = (await each.describe(job)).heartbeat;
     await each.runner({ takeOverMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
-    expect((await each.describe(job)).properties["attempt.1"]).not.toBe(before);
+    expect((await each.describe(job)).heartbeat).not.toBe(before);
   });
 
   test("submits an attempt anew, once, that was claimed here by a runner that died then", async () => {
@@ -276,7 +280,7 @@ describe("the runner", () => {
     await each.begin(job);
     each.platform.become(job, 1, "ended");
     await runner.reconcile();
-    expect((await each.describe(job)).properties).not.toHaveProperty("started_at");
+    expect(await each.describe(job)).not.toHaveProperty("started_at_millis");
   });
 
   test("tells what an attempt waits for as long as it waits for that", async () => {
@@ -287,7 +291,7 @@ describe("the runner", () => {
     const reasonWhile = async (state: PlatformAttempt["state"], lack?: string) => {
       each.platform.become(job, 1, state, undefined, lack);
       await runner.reconcile();
-      return (await each.describe(job)).properties.reason;
+      return (await each.describe(job)).reason;
     };
     expect(await reasonWhile("waiting", "0/3 nodes are available")).toBe("it waits: 0/3 nodes are available");
     expect(await reasonWhile("waiting", "ErrImagePull of ours:1")).toBe("it waits: ErrImagePull of ours:1");
@@ -308,7 +312,7 @@ describe("the runner", () => {
     const hasty = each.runner({ roomMs: 0, cancelGraceMs: 0 });
     await hasty.reconcile();
     const reason = `given up after 0 min without room: ${told}`;
-    expect(await each.describe(job)).toMatchObject({ status: "Failed", properties: { reason } });
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason });
     await hasty.reconcile();
     expect(each.platform.stopped).toEqual([`${job} 1`]);
     expect(each.platform.started).toHaveLength(1);
@@ -322,7 +326,7 @@ describe("the runner", () => {
     await each.runner({ roomMs: 0 }).reconcile();
     expect(await each.describe(queued)).toMatchObject({
       status: "Queued",
-      properties: { reason: "it waits: the queue team-a has not admitted it" },
+      reason: "it waits: the queue team-a has not admitted it",
     });
     expect((await each.describe(running)).status).toBe("Queued");
   });
@@ -359,7 +363,7 @@ describe("the runner", () => {
     const job = await each.open("a");
     each.platform.needs = "no template has a GPU: add one to rayClusters";
     await each.runner().reconcile();
-    expect(await each.describe(job)).toMatchObject({ status: "Failed", properties: { reason: each.platform.needs } });
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: each.platform.needs });
   });
 });
 

@@ -37,6 +37,11 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   alterTransaction: { actions: [{ setStatusAction: { status: "Running" } }] },
   createApiKey: { principal: "made" },
   createJobKey: { attempt: 1 },
+  claimJobAttempt: { after: 0, platform: {} },
+  startJobAttempt: { attempt: 1, claim: "process" },
+  heartbeatJobAttempt: { attempt: 1 },
+  releaseJobAttempt: { attempt: 1 },
+  finishJobAttempt: { attempt: 1 },
   revokeApiKey: { api_key_id: "missing" },
   putGrant: { principal: "made", role: "reader" },
   revokeGrant: { principal: "stranger" },
@@ -75,7 +80,17 @@ const needAdmin: readonly OperationName[] = [
 
 const others: Partial<Record<OperationName, Role>> = { createJobKey: "runner" };
 /** The only operations that a runner may call. */
-const ofRunners: readonly OperationName[] = ["listJobs", "describeJob", "alterTransaction", "createJobKey"];
+const ofRunners: readonly OperationName[] = [
+  "listJobs",
+  "describeJob",
+  "alterTransaction",
+  "createJobKey",
+  "claimJobAttempt",
+  "startJobAttempt",
+  "heartbeatJobAttempt",
+  "releaseJobAttempt",
+  "finishJobAttempt",
+];
 
 const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
   (contracts[name] as AnyContract).methods.map((method) => [name, method] as const),

@@ -14,8 +14,7 @@ async function jobKeyIn(namespace: string, roles: object = {}): Promise<string> 
   const opener = await catalog.keyFor(`of-${namespace}`, { [namespace]: "writer", ...roles });
   const opened = await catalog.call("openJob", { id: table, column: crypto.randomUUID() }, { key: opener });
   const id = opened.body.job_id.split("$");
-  const claim = { setPropertyAction: { key: "attempt.1", value: "now", mode: "Fail" } };
-  await catalog.call("alterTransaction", { id, actions: [claim] }, runner);
+  await catalog.call("claimJobAttempt", { id, after: 0, platform: {} }, runner);
   return (await catalog.call("createJobKey", { id, attempt: 1 }, runner)).body.key;
 }
 

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
+import { claimAttempt } from "../support/attempts.ts";
 import { type OperationName, useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
@@ -19,11 +20,7 @@ async function openJob(): Promise<void> {
   const ann = await catalog.keyFor("ann", { [table[0] ?? ""]: "writer", others: "admin" });
   const { body } = await catalog.call("openJob", { id: table, column: crypto.randomUUID() }, { key: ann });
   job = body.job_id.split("$");
-  await beginAttempt(1);
-}
-
-async function beginAttempt(number: number): Promise<void> {
-  await alter({ setPropertyAction: { key: `attempt.${number}`, value: "now", mode: "Fail" } });
+  await claimAttempt(catalog, job.join("$"), {}, runner);
 }
 
 async function alter(action: object): Promise<void> {
@@ -68,7 +65,7 @@ describe("the key of a job", () => {
     const [first, second] = [await keyOf(1), await keyOf(1)];
     expect(await statusOf(first, "describeTransaction", { id: job })).toBe(401);
     expect(await statusOf(second, "describeTransaction", { id: job })).toBe(200);
-    await beginAttempt(2);
+    await claimAttempt(catalog, job.join("$"), {}, runner);
     await expect.poll(() => statusOf(second, "describeTransaction", { id: job })).toBe(401);
     expect(await statusOf(await keyOf(2), "describeTransaction", { id: job })).toBe(200);
   });
@@ -116,6 +113,10 @@ async function age(ms: number): Promise<void> {
   await using store = await openStore(catalog.database);
   await store.write(async (session) => {
     const found = await findJobById(session, job.at(-1) ?? "");
-    if (found !== undefined) await updateJob(session, { ...found, updatedAtMillis: Date.now() - ms });
+    if (found !== undefined) {
+      const past = Date.now() - ms;
+      const endedAtMillis = found.endedAtMillis && past;
+      await updateJob(session, { ...found, updatedAtMillis: past, heartbeatAtMillis: past, endedAtMillis });
+    }
   });
 }

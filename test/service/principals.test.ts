@@ -236,8 +236,7 @@ describe("the key of a job", () => {
       await catalog.call("putGrant", { id: [id], principal: opener, role });
     const opened = await catalog.call("openJob", { id: table, column: "title" }, { key: body.key });
     const id = opened.body.job_id.split("$");
-    const actions = [{ setPropertyAction: { key: "attempt.1", value: "now" } }];
-    await catalog.call("alterTransaction", { id, actions });
+    await catalog.call("claimJobAttempt", { id, after: 0, platform: {} });
     return { id, table, namespace, apiKeyId: body.api_key_id };
   }
   const createKey = async (id: string[], runner: string) =>
@@ -265,10 +264,7 @@ describe("the key of a job", () => {
     const { namespace, table } = await openJob("bob");
     const { job_id } = (await catalog.call("compactTable", { id: table })).body;
     const id = job_id.split("$");
-    await catalog.call("alterTransaction", {
-      id,
-      actions: [{ setPropertyAction: { key: "attempt.1", value: "now" } }],
-    });
+    await catalog.call("claimJobAttempt", { id, after: 0, platform: {} });
     const local = await catalog.keyFor("local-of-root", { [namespace]: "runner" });
     const { key } = (await createKey(id, local)).body;
     expect(await statusOf(key, [namespace])).toBe(200);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { beginAttempt, claimAttempt, finishAttempt, heartbeat } from "../support/attempts.ts";
 import { useCatalog } from "../support/catalog.ts";
 import { createFilms, readRows } from "../support/rows.ts";
 
@@ -37,16 +38,14 @@ describe("LanceDB's remote client", () => {
     const describeJob = async () => (await catalog.call("describeRemoteJob", { job_id })).body;
     const shared = { job_id, job_type: "AlterTableBackfillColumns", spec: { column: "twice" } };
     expect(await describeJob()).toEqual({ ...shared, job_state: "IN_PROGRESS", creation_ms: expect.any(Number) });
-    await alter(job_id, set("attempt.1", "now"), setStatus("Running"), set("progress.rows_total", "5"));
+    await beginAttempt(catalog, job_id);
+    await heartbeat(catalog, job_id, { progress: { rows_total: 5 } });
     expect((await describeJob()).job_state).toBe("IN_PROGRESS");
-    await alter(
-      job_id,
-      set("progress.rows_committed", "5"),
-      set("result.rows_assigned", "3"),
-      set("result.source_version", "2"),
-      set("result.published_version", "4"),
-      setStatus("Succeeded"),
-    );
+    await finishAttempt(catalog, job_id, {
+      status: "Succeeded",
+      progress: { rows_total: 5, rows_committed: 5 },
+      result: { rows_assigned: 3, source_version: 2, published_version: 4 },
+    });
     const result = { rows_assigned: 3, rows_failed: 0, rows_remaining: 0, source_version: 2, published_version: 4 };
     expect(await describeJob()).toMatchObject({ ...shared, job_state: "DONE", result });
   });
@@ -96,10 +95,13 @@ describe("LanceDB's remote client", () => {
 
   test("reads what happened to a job as Arrow", async () => {
     const { job_id } = await openJob();
-    await alter(job_id, set("attempt.2", "2026-01-01T00:00:00Z"), set("progress.rows_committed", "5"));
+    await claimAttempt(catalog, job_id);
+    await beginAttempt(catalog, job_id);
+    await heartbeat(catalog, job_id, { progress: { rows_committed: 5 } });
     await alter(job_id, setStatus("Canceled"));
-    expect((await events({ job_id })).map(({ state }) => state)).toEqual(["queued", "claim", "cancelled"]);
+    expect((await events({ job_id })).map(({ state }) => state)).toEqual(["queued", "claim", "claim", "cancelled"]);
     expect(await events({ job_id, filter: "state = 'claim'" })).toMatchObject([
+      { claim_entity: "attempt 1", rows_processed: 0n, updated_by: "runner" },
       { claim_entity: "attempt 2", rows_processed: 5n, updated_by: "runner" },
     ]);
     expect(await events({ job_id, limit: 1 })).toHaveLength(1);

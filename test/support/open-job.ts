@@ -12,6 +12,7 @@ export function openJob(namespace: string): OpenJob {
     principal: "ann",
     parameters: { column: "c" },
     attempt: 0,
+    started_at_millis: undefined,
     heartbeat: undefined,
     reason: undefined,
     platform: {},

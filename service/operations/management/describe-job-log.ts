@@ -1,8 +1,10 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { logIn } from "../../domain/job-summary.ts";
 import { requireJob } from "../../domain/require.ts";
+import { listAttempts } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
+import { linesOf } from "./list-job-attempts.ts";
 
-export const describeJobLog: Handler<typeof managementContracts.describeJobLog> = async ({ id }, { store }) => ({
-  lines: logIn((await requireJob(store.read, id)).properties),
-});
+export const describeJobLog: Handler<typeof managementContracts.describeJobLog> = async ({ id }, { store }) => {
+  const job = await requireJob(store.read, id);
+  return { lines: linesOf((await listAttempts(store.read, job.id)).at(-1)?.logTail ?? "") };
+};

@@ -2,6 +2,7 @@ import type { ManagementContracts } from "@tiltyard/protocol";
 import type { Handler } from "../handler.ts";
 import { buildTableIndex } from "./build-table-index.ts";
 import { cancelJob } from "./cancel-job.ts";
+import { claimJobAttempt } from "./claim-job-attempt.ts";
 import { cleanUpTable } from "./clean-up-table.ts";
 import { compactTable } from "./compact-table.ts";
 import { createApiKey } from "./create-api-key.ts";
@@ -9,9 +10,12 @@ import { createJobKey } from "./create-job-key.ts";
 import { describeCaller } from "./describe-caller.ts";
 import { describeJob } from "./describe-job.ts";
 import { describeJobLog } from "./describe-job-log.ts";
+import { finishJobAttempt } from "./finish-job-attempt.ts";
+import { heartbeatJobAttempt } from "./heartbeat-job-attempt.ts";
 import { listApiKeys } from "./list-api-keys.ts";
 import { listDroppedTables } from "./list-dropped-tables.ts";
 import { listGrants } from "./list-grants.ts";
+import { listJobAttempts } from "./list-job-attempts.ts";
 import { listJobErrors } from "./list-job-errors.ts";
 import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
@@ -21,9 +25,11 @@ import { openJob } from "./open-job.ts";
 import { protectTable } from "./protect-table.ts";
 import { putGrant } from "./put-grant.ts";
 import { putTablePolicy } from "./put-table-policy.ts";
+import { releaseJobAttempt } from "./release-job-attempt.ts";
 import { retryJob } from "./retry-job.ts";
 import { revokeApiKey } from "./revoke-api-key.ts";
 import { revokeGrant } from "./revoke-grant.ts";
+import { startJobAttempt } from "./start-job-attempt.ts";
 import { undropTable } from "./undrop-table.ts";
 import { unprotectTable } from "./unprotect-table.ts";
 
@@ -37,6 +43,12 @@ export const managementHandlers: {
   createApiKey,
   createJobKey,
   describeCaller,
+  claimJobAttempt,
+  startJobAttempt,
+  heartbeatJobAttempt,
+  releaseJobAttempt,
+  finishJobAttempt,
+  listJobAttempts,
   retryJob,
   openJob,
   listJobs,

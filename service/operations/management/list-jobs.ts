@@ -1,21 +1,21 @@
 import { type managementContracts, parseIdentifier } from "@tiltyard/protocol";
 import { toJob } from "../../domain/job-summary.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
-import { listTransactions } from "../../store/transaction-lists.ts";
+import { listJobs as list } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
-/** The maximum number of jobs of a page. Each may have 256 KiB of properties. */
+/** The maximum number of jobs of a page. Each may have 256 KiB of parameters. */
 const pageSizeMax = 100;
 
 export const listJobs: Handler<typeof managementContracts.listJobs> = async (request, { store }) => {
   const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
-  const filter = { within, table, principal, statuses, jobsOnly: true };
+  const filter = { within, table, principal, statuses };
   const { items, ...page } = await readScannedPage(
     { name: `jobs ${ascending}`, key: keyText },
     request,
     async (after, limit) => {
-      const { records, next } = await listTransactions(store.read, filter, { after, limit, ascending });
+      const { records, next } = await list(store.read, filter, { after, limit, ascending });
       return { items: [...records], next };
     },
     ({ id }) => id,

@@ -1,5 +1,6 @@
 import { formatIdentifier, type managementContracts, parseIdentifier } from "@tiltyard/protocol";
 import { keyText, readScannedPage } from "../../domain/page.ts";
+import { propertiesOf } from "../../domain/transaction.ts";
 import { listTransactions as list } from "../../store/transaction-lists.ts";
 import type { Handler } from "../handler.ts";
 
@@ -29,7 +30,7 @@ export const listTransactions: Handler<typeof managementContracts.listTransactio
       objects: record.objects.map((object) => [...object]),
       principal: record.principal,
       request_id: record.requestId,
-      properties: { ...record.properties },
+      properties: propertiesOf(record),
       created_at_millis: record.createdAtMillis,
       updated_at_millis: record.updatedAtMillis,
     })),

@@ -19,7 +19,13 @@ def backfill(catalog, table, column, **fields) -> str:
 
 
 def describe(catalog, job: str) -> dict:
-    return catalog.post(f"/v1/transaction/{job.replace('$', '%24')}/describe")
+    return catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/describe")["job"]
+
+
+def claim(catalog, job: str, after: int = 0) -> None:
+    """Claims an attempt like a runner."""
+    path = f"/management/v1/job/{job.replace('$', '%24')}/attempt/claim"
+    catalog.post(path, {"after": after, "platform": {}})
 
 
 def alter(catalog, job: str, *actions: dict) -> None:

@@ -183,10 +183,10 @@ def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], 
             story.append(what)
         wait_until(lambda: has_ended(yard.catalog, job), told, seconds=BACKFILL_SECONDS)
     found = describe(yard.catalog, job)
-    [attempt] = [int(name.removeprefix("attempt.")) for name in found["properties"] if name.startswith("attempt.")]
+    attempt = found["attempt"]
     seconds = round(time.monotonic() - began)
     print(f"{number}: {', '.join(story)} killed, attempt {attempt}, {seconds} s, {watch.forks} forks seen", flush=True)
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None), told()
+    assert (found["status"], found.get("reason")) == ("Succeeded", None), told()
     assert values(yard.catalog, films, "length") == [len(f"Film {each}") for each in range(ROWS)], told()
     assert watch.most == 1, f"{watch.most} processes at a time, {watch.at_a_time}: {told()}"
     return story, attempt

@@ -13,14 +13,14 @@ from pathlib import Path
 import lancedb
 import pytest
 from catalog import PROJECT, Catalog, wait_until
-from jobs import ROWS, alter, backfill, describe, write_films
+from jobs import ROWS, alter, backfill, claim, describe, write_films
 from lance_namespace.errors import ServiceUnavailableError
 from tiltyard.connection import Connection
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
+from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.log_tail import LogTail
 from tiltyard.job.ray_head import has_ray
-from tiltyard.job.transaction import CatalogUnavailable, Transaction
 
 PACKAGE = PROJECT / "runner/job"
 
@@ -30,21 +30,13 @@ def open_job(catalog, table: list[str]) -> str:
     db = lancedb.connect_namespace("rest", catalog.properties)
     db.open_table(table[-1], namespace_path=table[:-1]).add_columns(computed={"twice": "id * 2"})
     opened = backfill(catalog, table, "twice")
-    alter(catalog, opened, claim(1))
+    claim(catalog, opened)
     return opened
 
 
 @pytest.fixture
 def job(catalog, films):
     return open_job(catalog, films)
-
-
-def claim(number: int) -> dict:
-    return {"setPropertyAction": {"key": f"attempt.{number}", "value": "claimed", "mode": "Fail"}}
-
-
-def take_over(catalog, job: str) -> None:
-    alter(catalog, job, {"unsetPropertyAction": {"key": "attempt.1", "mode": "Fail"}}, claim(2))
 
 
 class Stops:
@@ -61,7 +53,7 @@ class Stops:
 
 def begin(catalog, job: str, lease_seconds: float = 20) -> tuple[Attempt, Stops]:
     stops = Stops()
-    attempt = Attempt(Transaction(Connection(catalog.url, catalog.key), job), 1, lease_seconds, Process(stops))
+    attempt = Attempt(CatalogJob(Connection(catalog.url, catalog.key), job), 1, lease_seconds, Process(stops))
     attempt.begin()
     return attempt, stops
 
@@ -87,16 +79,16 @@ def test_an_attempt_moves_its_job_on_and_tells_how_far_it_is(catalog, job):
     attempt.report(10, 40, tasks_completed=1)
 
     def told():
-        return describe(catalog, job)["properties"].get("progress.rows_committed")
+        return describe(catalog, job)["progress"].get("rows_committed")
 
-    wait_until(lambda: told() == "10", "the next heartbeat")
+    wait_until(lambda: told() == 10, "the next heartbeat")
     alter(catalog, job, {"setPropertyAction": {"key": "reason", "value": "an attempt before this one fell over"}})
     # A decreasing number, as after a restart from checkpoints, is not reported.
     attempt.report(5, 40)
     attempt.end("Succeeded")
     found = describe(catalog, job)
-    assert (found["status"], found["properties"]["progress.rows_committed"]) == ("Succeeded", "10")
-    assert "reason" not in found["properties"]
+    assert (found["status"], found["progress"]["rows_committed"]) == ("Succeeded", 10)
+    assert "reason" not in found
     assert stops.told == []
 
 
@@ -111,13 +103,13 @@ def test_a_heartbeat_finds_that_the_job_was_canceled(catalog, job):
 
 def test_an_attempt_that_was_taken_over_stops_and_changes_nothing(catalog, job):
     attempt, stops = begin(catalog, job)
-    take_over(catalog, job)
+    claim(catalog, job, after=1)
     assert stops.happened.wait(timeout=10)
     assert stops.told == [Stop.LOST]
     with pytest.raises(AttemptStopped, match="no longer"):
-        attempt.end("Failed", {"reason": "of the former attempt"})
+        attempt.end("Failed", "of the former attempt")
     found = describe(catalog, job)
-    assert (found["status"], found["properties"].get("reason")) == ("Running", None)
+    assert (found["status"], found.get("reason")) == ("Running", None)
 
 
 def test_of_two_processes_of_one_attempt_one_begins(catalog, job):
@@ -129,19 +121,19 @@ def test_of_two_processes_of_one_attempt_one_begins(catalog, job):
 
 
 def test_an_attempt_begins_although_the_answer_to_that_was_lost(catalog, job):
-    class Lossy(Transaction):
-        """Repeats its first request, as after a lost response."""
+    class Lossy(CatalogJob):
+        """Repeats its first and its last request, as after lost responses."""
 
-        asked = False
+        def start(self, request, retry_seconds):
+            super().start(request, retry_seconds)
+            return super().start(request, retry_seconds)
 
-        def alter(self, actions, *limits):
-            if not self.asked:
-                self.asked = True
-                super().alter(actions, *limits)
-            return super().alter(actions, *limits)
+        def finish(self, request, retry_seconds):
+            super().finish(request, retry_seconds)
+            return super().finish(request, retry_seconds)
 
     attempt = Attempt(Lossy(Connection(catalog.url, catalog.key), job), 1, 20, Process(Stops()))
-    assert attempt.begin().status == "Running"
+    assert attempt.begin()["status"] == "Running"
     attempt.end("Succeeded")
 
 
@@ -152,7 +144,7 @@ def test_an_attempt_outlives_a_catalog_that_is_away_for_less_than_its_lease(tmp_
         catalog.kill()
         attempt.report(7, 40)
         catalog.start()
-        wait_until(lambda: describe(catalog, job)["properties"].get("progress.rows_committed") == "7", "a heartbeat")
+        wait_until(lambda: describe(catalog, job)["progress"].get("rows_committed") == 7, "a heartbeat")
         attempt.end("Succeeded")
         assert stops.told == []
 
@@ -184,44 +176,26 @@ def test_an_attempt_stops_in_time_when_the_catalog_is_silent(tmp_path):
         assert stops.told == [Stop.LOST]
 
 
-def test_an_attempt_that_was_refused_does_not_wait_for_the_reason(catalog, job):
-    asked = []
-
-    class Silent(Transaction):
-        """Does not respond to requests after a rejection."""
-
-        def describe(self, retry_seconds=0, timeout_seconds=0):
-            asked.append((retry_seconds, timeout_seconds))
-            raise CatalogUnavailable("silence")
-
-    stops = Stops()
-    attempt = Attempt(Silent(Connection(catalog.url, catalog.key), job), 1, 60, Process(stops))
-    attempt.begin()
-    take_over(catalog, job)
-    assert stops.happened.wait(timeout=10)
-    assert (stops.told, asked) == ([Stop.LOST], [(0, 1)])
-
-
 def test_an_attempt_whose_ray_is_gone_stops_when_its_lease_has_ended(catalog, job):
     stops = Stops()
     with socket.create_server(("127.0.0.1", 0)) as head:
         environment = {"RAY_ADDRESS": f"127.0.0.1:{head.getsockname()[1]}"}
         assert has_ray(environment)
-    transaction = Transaction(Connection(catalog.url, catalog.key), job)
-    attempt = Attempt(transaction, 1, 1, Process(stops, has_ray=lambda: has_ray(environment)))
-    claimed = attempt.begin().properties["attempt.1"]
+    requests = CatalogJob(Connection(catalog.url, catalog.key), job)
+    attempt = Attempt(requests, 1, 1, Process(stops, has_ray=lambda: has_ray(environment)))
+    begun = attempt.begin()["heartbeat"]
     assert stops.happened.wait(timeout=10)
     assert stops.told == [Stop.LOST]
     # It sent no further heartbeat, so another attempt can supersede it.
-    assert describe(catalog, job)["properties"]["attempt.1"] == claimed
+    assert describe(catalog, job)["heartbeat"] == begun
     assert has_ray({})
 
 
 def test_the_command_runs_a_job_to_its_end(catalog, job, films):
     done = run(catalog, job)
     assert (done.returncode, describe(catalog, job)["status"]) == (0, "Succeeded"), done.stderr
-    progress = describe(catalog, job)["properties"]
-    assert (progress["progress.rows_committed"], progress["progress.rows_total"]) == (str(ROWS), str(ROWS))
+    progress = describe(catalog, job)["progress"]
+    assert (progress["rows_committed"], progress["rows_total"]) == (ROWS, ROWS)
 
 
 def test_the_command_runs_nothing_without_its_claim(catalog, job):
@@ -239,7 +213,7 @@ def test_the_command_reads_its_key_from_a_file_and_shows_it_nowhere(catalog, job
 
 def test_the_last_lines_of_a_job_are_in_the_catalog_without_its_key(catalog, job):
     assert run(catalog, job).returncode == 0
-    assert "AlterTableBackfillColumns" in describe(catalog, job)["properties"]["log_tail"]
+    assert "AlterTableBackfillColumns" in catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/log")["lines"][0]
     tail = LogTail("secret-key")
     for number in range(100):
         tail.add(f"line {number} with secret-")
@@ -266,9 +240,9 @@ def test_the_log_has_no_colors():
 
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_told(catalog, job):
     attempt, stops = begin(catalog, job)
-    attempt.end("Failed", {"reason": "no file caf\udce9.png"})
+    attempt.end("Failed", "no file caf\udce9.png")
     found = describe(catalog, job)
-    assert (found["status"], found["properties"]["reason"]) == ("Failed", "no file caf\\udce9.png")
+    assert (found["status"], found["reason"]) == ("Failed", "no file caf\\udce9.png")
     assert stops.told == []
 
 
@@ -282,16 +256,16 @@ def test_an_answer_that_breaks_off_is_none(catalog, job):
 
     with http.server.HTTPServer(("127.0.0.1", 0), HalfAnswer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        half = Transaction(Connection(f"http://127.0.0.1:{server.server_port}", catalog.key), job)
+        half = CatalogJob(Connection(f"http://127.0.0.1:{server.server_port}", catalog.key), job)
         with pytest.raises(CatalogUnavailable, match="no answer from the catalog"):
-            half.alter([])
+            half.heartbeat({"attempt": 1}, 10)
         server.shutdown()
 
 
 def test_a_column_that_is_gone_is_told_in_a_sentence(catalog, films, job):
     lancedb.connect_namespace("rest", catalog.properties).open_table(films[-1], namespace_path=films[:-1]).restore(1)
     assert run(catalog, job).returncode == 3
-    assert describe(catalog, job)["properties"]["reason"] == f"JobError: {'$'.join(films)} has no column twice"
+    assert describe(catalog, job)["reason"] == f"JobError: {'$'.join(films)} has no column twice"
 
 
 @pytest.mark.parametrize(

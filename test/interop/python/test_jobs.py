@@ -58,17 +58,16 @@ def test_a_rest_call_fills_a_udf_column(catalog, runner, films):
     open_with_geneva(catalog, films).add_columns({"title_length": udfs()["title_length"]})
     job = backfill(catalog, films, "title_length")
     found = ended(catalog, runner, job)
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
     assert values(catalog, films, "title_length") == [len(f"Film {number}") for number in range(ROWS)]
-    progress = {name: value for name, value in found["properties"].items() if name.startswith("progress.rows")}
-    assert (progress["progress.rows_committed"], progress["progress.rows_total"]) == (str(ROWS), str(ROWS))
+    assert (found["progress"]["rows_committed"], found["progress"]["rows_total"]) == (ROWS, ROWS)
 
 
 def test_a_rest_call_fills_a_computed_column(catalog, runner, films):
     db = lancedb.connect_namespace("rest", catalog.properties)
     db.open_table(films[-1], namespace_path=films[:-1]).add_columns(computed={"twice": "id * 2"})
     found = ended(catalog, runner, backfill(catalog, films, "twice"))
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
     assert values(catalog, films, "twice") == [2 * number for number in range(ROWS)]
 
 
@@ -76,9 +75,9 @@ def test_a_udf_that_fails_ends_the_job_with_its_own_words(catalog, runner, films
     open_with_geneva(catalog, films).add_columns({"broken": udfs()["broken"]})
     found = ended(catalog, runner, backfill(catalog, films, "broken"))
     assert found["status"] == "Failed"
-    assert found["properties"]["reason"].startswith("ValueError: no such film: Film ")
+    assert found["reason"].startswith("ValueError: no such film: Film ")
     # It was not retried, because it would have failed again.
-    assert "attempt.2" not in found["properties"]
+    assert found["attempt"] == 1
 
 
 def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, films):
@@ -141,7 +140,7 @@ def running_job(catalog, runner, films) -> str:
 
 
 def checkpointed(catalog, job: str) -> int:
-    return int(describe(catalog, job)["properties"].get("progress.rows_checkpointed", "0"))
+    return describe(catalog, job)["progress"].get("rows_checkpointed", 0)
 
 
 def driver_of(job: str) -> int:
@@ -183,9 +182,8 @@ def test_a_job_that_is_killed_is_taken_up_again(catalog, runner, films):
     job = running_job(catalog, runner, films)
     os.kill(driver_of(job), signal.SIGKILL)
     found = ended(catalog, runner, job)
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
-    assert "attempt.2" in found["properties"]
-    assert "attempt.1" not in found["properties"]
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
+    assert found["attempt"] == 2
     assert values(catalog, films, "slow") == [len(f"Film {number}") for number in range(ROWS)]
 
 
@@ -200,8 +198,8 @@ def test_a_runner_that_is_killed_loses_nothing(tmp_path):
         # The end of the scope also killed the runner.
         with Runner(catalog, tmp_path / "second").start("--lease-seconds", "5") as second:
             found = ended(catalog, second, job)
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
-    assert "attempt.2" in found["properties"]
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
+    assert found["attempt"] == 2
 
 
 def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(tmp_path):

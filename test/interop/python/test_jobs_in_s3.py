@@ -40,7 +40,7 @@ def test_columns_are_filled_and_fragments_compacted_in_s3(s3_cloud, s3_runner, e
 
     def succeed(job: str) -> None:
         found = ended(catalog, s3_runner, job)
-        assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+        assert (found["status"], found.get("reason")) == ("Succeeded", None)
 
     for column in ("length", "twice"):
         succeed(backfill(catalog, table, column))

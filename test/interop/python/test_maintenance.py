@@ -15,9 +15,8 @@ def post(catalog, table: list[str], what: str, **fields) -> str:
 def done(catalog, runner, job: str) -> dict[str, int]:
     """Waits for the success of a job. Returns its results."""
     found = ended(catalog, runner, job)
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
-    results = {name: value for name, value in found["properties"].items() if name.startswith("result.")}
-    return {name.removeprefix("result."): int(value) for name, value in results.items()}
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
+    return found["result"]
 
 
 def opened(catalog, table: list[str]):

@@ -38,7 +38,7 @@ def test_a_function_runs_with_the_packages_modules_and_variables_of_its_manifest
     db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
     db.open_table(films[0]).add_columns({"described": described})
     found = ended(catalog, runner, backfill(catalog, films, "described"))
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
     assert values(catalog, films, "described") == [f"{number} module variable" for number in range(ROWS)]
 
 
@@ -57,5 +57,5 @@ def test_the_zips_of_a_request_are_where_its_function_runs(catalog, runner, tabl
     db.open_table(films[0]).add_columns({"described": described})
     job = backfill(catalog, films, "described", manifest=json.dumps({"zips": [[workspace]]}))
     found = ended(catalog, runner, job)
-    assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
     assert values(catalog, films, "described") == ["workspace"] * ROWS

@@ -10,7 +10,7 @@ import geneva
 import pyarrow as pa
 import pytest
 from catalog import PROJECT
-from jobs import alter, backfill, describe, write_films
+from jobs import backfill, claim, describe, write_films
 from tiltyard.job.job import JobError
 from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
 from tiltyard.job.ray_tasks import room
@@ -59,7 +59,7 @@ def test_tasks_on_a_ray_that_makes_its_nodes_are_as_many_as_are_asked_for(monkey
 def run_without_gpu(catalog, job: str) -> dict:
     """Runs the first attempt of a job as on a Ray cluster whose workers have no GPU. Returns the final state of the
     job."""
-    alter(catalog, job, {"setPropertyAction": {"key": "attempt.1", "value": "claimed", "mode": "Fail"}})
+    claim(catalog, job)
     environment = {
         **os.environ,
         **SMALL,
@@ -88,7 +88,7 @@ def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, fil
     db.open_table(films[-1], namespace=films[:-1]).add_columns({"length": on_gpu()})
     found = run_without_gpu(catalog, backfill(catalog, films, "length"))
     needs = "the function of length needs 1 CPUs, 1 GPUs, and no worker of this Ray cluster"
-    assert needs in found["properties"]["reason"]
+    assert needs in found["reason"]
 
 
 def view_of_rows(db, name, query):
@@ -122,6 +122,6 @@ def test_a_refresh_whose_function_needs_a_gpu_fails_at_once_without_one(catalog,
     view = f"{make.__name__}_{table[0]}"
     make(db, view, db.open_table(source[0]).search(None).select(["id", "title"]))
     job = catalog.post(f"/v1/materialized_view/{view}/refresh")["job_id"]
-    reason = run_without_gpu(catalog, job)["properties"]["reason"]
+    reason = run_without_gpu(catalog, job)["reason"]
     assert f"a function of the view {view} needs" in reason
     assert "1 GPUs, and no worker of this Ray cluster has that (cpu: 4 CPUs, 3 GiB)" in reason

@@ -116,7 +116,7 @@ def test_jobs_have_the_credentials_of_the_catalog_for_their_table(vending, serve
 
     def succeed(job: str) -> None:
         found = ended(vending, keyless_runner, job)
-        assert (found["status"], found["properties"].get("reason")) == ("Succeeded", None)
+        assert (found["status"], found.get("reason")) == ("Succeeded", None)
 
     for column in ("length", "twice"):
         succeed(backfill(vending, table, column))

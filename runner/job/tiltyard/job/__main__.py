@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import traceback
 from enum import IntEnum
 
 from tiltyard.connection import Connection, ConnectionSettingError, connection
+from tiltyard.job import contracts
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
+from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.job import Job
 from tiltyard.job.log_tail import LogTail
 from tiltyard.job.ray_head import has_ray
-from tiltyard.job.transaction import CatalogRefusal, CatalogUnavailable, State, Transaction
 from tiltyard.job.work import work_of
 
 LEASE_SECONDS = 60.0
-# The properties that attempts set in a job, in addition to its parameters.
-NOTED = re.compile(r"(attempt|progress|result)\.|ray_|(started_at|reason|log_tail)$")
 
 
 class Exit(IntEnum):
@@ -42,38 +40,36 @@ def main(arguments: list[str] | None = None) -> int:
     except ConnectionSettingError as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.USAGE
-    transaction = Transaction(found, options.id)
     log = LogTail(found.key)
     log.install()
     attempt = Attempt(
-        transaction,
+        CatalogJob(found, options.id),
         options.attempt,
         options.lease_seconds,
         Process(_leave, log.text, has_ray),
     )
     try:
-        state = attempt.begin()
+        described = attempt.begin()
     except AttemptStopped as stopped:
         return _stopped(stopped.stop)
     except CatalogUnavailable as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.AGAIN
-    return _run(attempt, _job_of(options.id, state, found))
+    return _run(attempt, _job_of(options.id, described, found))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tiltyard.job", description="Runs one attempt of a job.")
     parser.add_argument("id", help="the job's id, as the catalog answered it")
-    parser.add_argument("--attempt", type=int, required=True, help="whose claim, attempt.N, is set already")
+    parser.add_argument("--attempt", type=int, required=True, help="the number that a runner has claimed")
     parser.add_argument(
         "--lease-seconds", type=float, default=LEASE_SECONDS, help="how long it goes on without an accepted heartbeat"
     )
     return parser.parse_args(arguments)
 
 
-def _job_of(job_id: str, state: State, found: Connection) -> Job:
-    parameters = {key: value for key, value in state.properties.items() if not NOTED.match(key)}
-    return Job(job_id, state.operation, state.objects[0], parameters, found)
+def _job_of(job_id: str, described: contracts.Job, found: Connection) -> Job:
+    return Job(job_id, described["operation"], described["objects"][0], described["parameters"], found)
 
 
 def _run(attempt: Attempt, job: Job) -> int:
@@ -85,9 +81,9 @@ def _run(attempt: Attempt, job: Job) -> int:
         if is_passing(error):
             attempt.give_up(reason_of(error))
             return Exit.AGAIN
-        attempt.end("Failed", {"reason": reason_of(error)})
+        attempt.end("Failed", reason_of(error))
         return Exit.FAILED
-    attempt.end("Succeeded", {f"result.{name}": str(value) for name, value in result.items()})
+    attempt.end("Succeeded", result=result)
     return Exit.SUCCEEDED
 
 
@@ -104,7 +100,7 @@ def _leave(stop: Stop) -> None:
 if __name__ == "__main__":
     try:
         code = main()
-    except (AttemptStopped, CatalogRefusal, CatalogUnavailable) as error:
+    except (AttemptStopped, CatalogUnavailable) as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         code = Exit.AGAIN
     # Geneva's threads may outlive their work.

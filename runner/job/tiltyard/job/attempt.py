@@ -1,36 +1,28 @@
-"""One attempt at a job: its claim, its heartbeat, its progress and its end."""
+"""One attempt at a job: its start, its heartbeat, its progress and its end."""
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
-from http import HTTPStatus
+from typing import Literal
 
-from tiltyard.job.transaction import (
+from tiltyard.job import contracts
+from tiltyard.job.catalog_job import (
     CALL_TIMEOUT_SECONDS,
-    Action,
+    Answer,
+    CatalogJob,
     CatalogRefusal,
     CatalogUnavailable,
-    State,
-    Transaction,
-    require_and_set,
-    set_new_property,
-    set_property,
-    set_status,
-    unset_property,
+    as_text,
 )
 
 BEAT_SECONDS = 2.0
 # The minimum number of heartbeats per lease, for short leases.
 BEATS_OF_LEASE = 3
-# The time in which a rejected attempt queries the reason.
-WHY_SECONDS = 1.0
-# The property with the start of the attempt. The runner that claims the next attempt deletes it.
-STARTED = "started_at"
 
 
 class Stop(Enum):
@@ -61,23 +53,18 @@ class Process:
 
 
 class Attempt:
-    """Holds the claim `attempt.N`, a property of the job's transaction whose value is the latest heartbeat.
+    """Runs the attempt that a runner has claimed.
 
-    The runner that starts the attempt sets the property in mode Fail. Each heartbeat requires it and sets it again
-    in one request, so that a superseded attempt is rejected. An attempt without an accepted heartbeat for the length
-    of its lease stops itself, and a takeover waits longer than that. An attempt whose Ray no longer exists sends no
-    heartbeat either, because it would wait for it forever.
+    Its requests contain a random claim, so that the catalog rejects those of other processes and of superseded
+    attempts. An attempt without an accepted heartbeat for the length of its lease stops itself, and a takeover waits
+    longer than that. An attempt whose Ray no longer exists sends no heartbeat either, because it would wait for it
+    forever.
     """
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        number: int,
-        lease_seconds: float,
-        process: Process,
-    ) -> None:
-        self._transaction = transaction
-        self._claim = f"attempt.{number}"
+    def __init__(self, job: CatalogJob, number: int, lease_seconds: float, process: Process) -> None:
+        self._job = job
+        self._number = number
+        self._claim = secrets.token_hex(16)
         self._lease_seconds = lease_seconds
         self._process = process
         self._log_told = ""
@@ -89,30 +76,15 @@ class Attempt:
         self._accepted_at = time.monotonic()
         self._thread = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
 
-    def begin(self) -> State:
+    def begin(self) -> contracts.Job:
         """Moves the job to Running and starts the heartbeat. Raises AttemptStopped, CatalogUnavailable.
 
         An attempt may be submitted twice, but only one of its processes begins.
         """
-        now = _now("microseconds")
-        try:
-            state = self._alter([set_new_property(STARTED, now), set_status("Running")], self._lease_seconds)
-        except AttemptStopped:
-            # The response to the previous request may have been lost.
-            found = self._begun_at(now)
-            if found is None:
-                raise
-            state = found
+        request: contracts.StartJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
+        job = self._accepted(lambda: self._job.start(request, self._lease_seconds), "Running")
         self._thread.start()
-        return state
-
-    def _begun_at(self, moment: str) -> State | None:
-        """Returns the job if this process began its attempt and the job has not ended."""
-        try:
-            found = self._transaction.describe(self._lease_seconds)
-        except CatalogRefusal:
-            return None
-        return found if found.is_open and found.properties.get(STARTED) == moment else None
+        return job
 
     def report(self, rows_committed: int, rows_total: int, **counters: int) -> None:
         """Records the progress, which the next heartbeat sends. Numbers never decrease."""
@@ -125,18 +97,42 @@ class Attempt:
             if elapsed > 0 and committed > self._first[0]:
                 self._progress["rows_per_second"] = round((committed - self._first[0]) / elapsed)
 
-    def end(self, status: str, properties: Mapping[str, str] | None = None) -> None:
+    def end(
+        self,
+        status: Literal["Succeeded", "Failed"],
+        reason: str | None = None,
+        result: Mapping[str, int] | None = None,
+    ) -> None:
         """Moves the job to its final status. Raises AttemptStopped, CatalogUnavailable."""
-        self._ended.set()
-        # A previous attempt may have set the reason of its failure.
-        cleared = [unset_property("reason")]
-        given = [set_property(key, value) for key, value in (properties or {}).items()]
-        self._alter([*cleared, *given, set_status(status)], self._lease_seconds)
+        self._finish({**self._ending(reason), "status": status, "result": dict(result or {})}, status)
 
     def give_up(self, reason: str) -> None:
         """Leaves the job open for another attempt and records the reason. Raises AttemptStopped, CatalogUnavailable."""
+        self._finish(self._ending(reason), "Running")
+
+    def _ending(self, reason: str | None) -> contracts.FinishJobAttemptRequest:
+        request: contracts.FinishJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
+        request["progress"] = self._reported()
+        request["log_tail"] = as_text(self._process.log())
+        request["reason"] = None if reason is None else as_text(reason)
+        return request
+
+    def _finish(self, request: contracts.FinishJobAttemptRequest, status: str) -> None:
         self._ended.set()
-        self._alter([set_property("reason", reason)], self._lease_seconds)
+        self._accepted(lambda: self._job.finish(request, self._lease_seconds), status)
+
+    def _beat(self, timeout_seconds: float) -> None:
+        request: contracts.HeartbeatJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
+        request["progress"] = self._reported()
+        log = as_text(self._process.log())
+        if log != self._log_told:
+            request["log_tail"] = log
+        self._accepted(lambda: self._job.heartbeat(request, timeout_seconds), "Running")
+        self._log_told = log
+
+    def _reported(self) -> dict[str, int] | None:
+        with self._lock:
+            return dict(self._progress) or None
 
     def _beat_until_ended(self) -> None:
         pause = min(BEAT_SECONDS, self._lease_seconds / BEATS_OF_LEASE)
@@ -146,7 +142,7 @@ class Attempt:
                 return self._stop(Stop.LOST)
             try:
                 if self._process.has_ray():
-                    self._alter([], timeout_seconds=min(left, CALL_TIMEOUT_SECONDS))
+                    self._beat(min(left, CALL_TIMEOUT_SECONDS))
             except CatalogUnavailable:
                 pass
             except AttemptStopped as stopped:
@@ -159,36 +155,14 @@ class Attempt:
         if not self._ended.is_set():
             self._process.on_stop(stop)
 
-    def _alter(
-        self, actions: list[Action], retry_seconds: float = 0, timeout_seconds: float = CALL_TIMEOUT_SECONDS
-    ) -> State:
-        with self._lock:
-            progress = [set_property(f"progress.{name}", str(value)) for name, value in self._progress.items()]
+    def _accepted(self, call: Callable[[], Answer], status: str) -> contracts.Job:
+        """Returns the job after a request. Raises AttemptStopped if it has another status then, or another attempt."""
         try:
-            log = self._process.log()
-            told = [set_property("log_tail", log)] if log != self._log_told else []
-            state = self._transaction.alter(
-                [*require_and_set(self._claim, _now()), *progress, *told, *actions], retry_seconds, timeout_seconds
-            )
+            answer = call()
         except CatalogRefusal as refusal:
-            raise AttemptStopped(self._why(refusal)) from refusal
-        if state.status == "Canceled":
-            raise AttemptStopped(Stop.CANCELED)
+            raise AttemptStopped(Stop.LOST) from refusal
+        if answer.job["status"] != status:
+            raise AttemptStopped(Stop.CANCELED if answer.job["status"] == "Canceled" else Stop.LOST)
         # A takeover waits from the time at which the catalog recorded the heartbeat, which was not earlier than this.
-        self._accepted_at = state.sent_at
-        self._log_told = log
-        return state
-
-    def _why(self, refusal: CatalogRefusal) -> Stop:
-        if refusal.status != HTTPStatus.CONFLICT:
-            return Stop.LOST
-        try:
-            # Another attempt may already run, so the reason is not awaited for long.
-            status = self._transaction.describe(timeout_seconds=WHY_SECONDS).status
-        except (CatalogRefusal, CatalogUnavailable):
-            return Stop.LOST
-        return Stop.CANCELED if status == "Canceled" else Stop.LOST
-
-
-def _now(precision: str = "milliseconds") -> str:
-    return datetime.now(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+        self._accepted_at = answer.sent_at
+        return answer.job

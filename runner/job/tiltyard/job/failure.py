@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tiltyard.job.transaction import CatalogUnavailable
+from tiltyard.job.catalog_job import CatalogUnavailable
 
 # The errors of a machine that disappears, in Python and in Geneva.
 LOST_KINDS = (

@@ -1,0 +1,134 @@
+import { z } from "zod";
+import { characters, map, text } from "../bounds.ts";
+import { defineContract, onPath } from "../contract.ts";
+import { AnsweredProperties, commonRequest, context, count, optional } from "../fields.ts";
+import { timeMillis } from "./fields.ts";
+import { Job, jobErrors } from "./job.ts";
+
+const countsMax = 100;
+const platformMax = 20;
+
+const number = z.int().min(1).describe("The number of the attempt, which must be the latest one.");
+const claim = text(characters.name).min(1);
+const ofProcess = optional(claim).describe("The claim of the process that runs the attempt; absent for the runner.");
+const logTail = optional(text(characters.path)).describe("The last lines of its output.");
+const counts = optional(map(count, countsMax));
+const response = z.object({ context, job: Job }).meta({ id: "JobAttemptResponse" });
+
+export const ClaimJobAttemptRequest = z
+  .object({
+    ...commonRequest,
+    after: count.describe("The latest attempt that the caller knows; 0 for the first one."),
+    platform: map(text(characters.name), platformMax).describe("The place where the attempt will run."),
+  })
+  .meta({ id: "ClaimJobAttemptRequest" });
+
+export const claimJobAttempt = defineContract({
+  operationId: "ClaimJobAttempt",
+  summary: "Begin the attempt after the latest one, which only one of several runners can do",
+  path: "/management/v1/job/{id}/attempt/claim",
+  body: ClaimJobAttemptRequest,
+  response,
+  errors: jobErrors,
+  access: onPath("writer", "runner"),
+});
+
+export const StartJobAttemptRequest = z
+  .object({
+    ...commonRequest,
+    attempt: number,
+    claim: claim.describe("A random text that identifies the process. No other process can start the attempt."),
+  })
+  .meta({ id: "StartJobAttemptRequest" });
+
+export const startJobAttempt = defineContract({
+  operationId: "StartJobAttempt",
+  summary: "Start an attempt for one process, after which the job is Running; an ended job stays as it is",
+  path: "/management/v1/job/{id}/attempt/start",
+  body: StartJobAttemptRequest,
+  response,
+  errors: jobErrors,
+  idempotent: true,
+  access: onPath("writer", "runner"),
+});
+
+export const HeartbeatJobAttemptRequest = z
+  .object({
+    ...commonRequest,
+    attempt: number,
+    claim: ofProcess,
+    progress: counts.describe("All counts of the progress."),
+    log_tail: logTail,
+    reason: optional(text(characters.path)).describe("What the attempt waits for; empty when it no longer waits."),
+  })
+  .meta({ id: "HeartbeatJobAttemptRequest" });
+
+export const heartbeatJobAttempt = defineContract({
+  operationId: "HeartbeatJobAttempt",
+  summary:
+    "Report that an attempt is alive, its progress and its output; after the start, only requests with the claim count as heartbeats; an ended job stays as it is",
+  path: "/management/v1/job/{id}/attempt/heartbeat",
+  body: HeartbeatJobAttemptRequest,
+  response,
+  errors: jobErrors,
+  idempotent: true,
+  access: onPath("writer", "runner"),
+});
+
+export const releaseJobAttempt = defineContract({
+  operationId: "ReleaseJobAttempt",
+  summary: "Remove an attempt that has not started, so that it does not count",
+  path: "/management/v1/job/{id}/attempt/release",
+  body: z.object({ ...commonRequest, attempt: number }).meta({ id: "ReleaseJobAttemptRequest" }),
+  response,
+  errors: jobErrors,
+  access: onPath("writer", "runner"),
+});
+
+export const FinishJobAttemptRequest = z
+  .object({
+    ...commonRequest,
+    attempt: number,
+    claim: ofProcess,
+    status: optional(z.enum(["Succeeded", "Failed"])).describe(
+      "The status of the job; absent if another attempt may follow.",
+    ),
+    reason: optional(text(characters.path)).describe("Why the attempt failed."),
+    progress: counts,
+    result: counts.describe("The result of a successful job."),
+    log_tail: logTail,
+  })
+  .meta({ id: "FinishJobAttemptRequest" });
+
+export const finishJobAttempt = defineContract({
+  operationId: "FinishJobAttempt",
+  summary: "End an attempt, and the job if a status is given; an ended job stays as it is",
+  path: "/management/v1/job/{id}/attempt/finish",
+  body: FinishJobAttemptRequest,
+  response,
+  errors: jobErrors,
+  idempotent: true,
+  access: onPath("writer", "runner"),
+});
+
+const JobAttempt = z
+  .object({
+    number: z.int().min(1),
+    claimed_at_millis: timeMillis,
+    started_at_millis: timeMillis.optional(),
+    ended_at_millis: timeMillis.optional(),
+    reason: z.string().optional().describe("Why it ended."),
+    platform: AnsweredProperties.describe("The place where it ran."),
+    lines: z.array(z.string()).describe("The last lines of its output."),
+  })
+  .meta({ id: "JobAttempt" });
+
+export const listJobAttempts = defineContract({
+  operationId: "ListJobAttempts",
+  summary: "List the attempts at a job, the earliest first, with their output",
+  methods: ["GET"],
+  path: "/management/v1/job/{id}/attempt/list",
+  response: z.object({ context, attempts: z.array(JobAttempt) }).meta({ id: "ListJobAttemptsResponse" }),
+  errors: jobErrors,
+  access: onPath("reader"),
+});

@@ -1,0 +1,38 @@
+import { CatalogError, type Identifier, type Job } from "@tiltyard/protocol";
+import { isOpen, type JobRecord } from "../store/jobs.ts";
+import type { Session, Store } from "../store/store.ts";
+import { toJob } from "./job-summary.ts";
+import { requireJob } from "./require.ts";
+
+/** A request about the latest attempt at a job. The claim is the random text of its process, which no other one knows. */
+interface AttemptRequest {
+  readonly id: Identifier;
+  readonly delimiter: string;
+  readonly attempt: number;
+  readonly claim?: string | undefined;
+}
+
+/**
+ * Changes a job for its latest attempt. A job that has ended stays unchanged, and its status informs the attempt.
+ *
+ * @throws CatalogError ConcurrentModification if another attempt is the latest one, or if another process runs it.
+ */
+export async function alterAttempt(
+  store: Store,
+  request: AttemptRequest,
+  change: (session: Session, job: JobRecord) => Promise<JobRecord>,
+): Promise<{ readonly job: Job }> {
+  const { id, delimiter, attempt, claim } = request;
+  const job = await store.write(async (session) => {
+    const latest = await requireJob(session, id);
+    if (latest.attempt !== attempt)
+      throw new CatalogError(
+        "ConcurrentModification",
+        `attempt ${attempt} is not the latest one, which is ${latest.attempt}`,
+      );
+    if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
+      throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
+    return isOpen(latest) ? change(session, latest) : latest;
+  });
+  return { job: toJob(job, delimiter) };
+}

@@ -1,0 +1,22 @@
+import type { managementContracts } from "@tiltyard/protocol";
+import { changed, writeJob } from "../../domain/job.ts";
+import { alterAttempt } from "../../domain/job-attempt.ts";
+import { updateAttempt } from "../../store/job-attempts.ts";
+import type { Handler } from "../handler.ts";
+
+/** Records the state of an attempt. After its start, only its process proves that it is alive. */
+export const heartbeatJobAttempt: Handler<typeof managementContracts.heartbeatJobAttempt> = async (
+  request,
+  { store },
+) =>
+  alterAttempt(store, request, async (session, job) => {
+    const { claim, progress, log_tail: logTail, reason } = request;
+    const beaten = changed(job, {
+      ...(claim === job.claim && { heartbeatAtMillis: Date.now() }),
+      ...(progress !== undefined && { progress }),
+      ...(reason !== undefined && { reason: reason === "" ? undefined : reason }),
+    });
+    if (logTail !== undefined) await updateAttempt(session, job.id, job.attempt, { logTail });
+    await writeJob(session, beaten);
+    return beaten;
+  });

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { pythonModels } from "../../packaging/python-models.ts";
+import { managementContracts } from "../../protocol/index.ts";
+
+const { describeJob, startJobAttempt, heartbeatJobAttempt, finishJobAttempt } = managementContracts;
+
+test("the Python package has the current schemas of jobs: `npx vitest run -u` on this file writes them", async () => {
+  const models = pythonModels({
+    Job: describeJob.response.shape.job,
+    StartJobAttemptRequest: startJobAttempt.body,
+    HeartbeatJobAttemptRequest: heartbeatJobAttempt.body,
+    FinishJobAttemptRequest: finishJobAttempt.body,
+  });
+  await expect(models).toMatchFileSnapshot("../../runner/job/tiltyard/job/contracts.py");
+});
