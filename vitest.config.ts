@@ -21,6 +21,7 @@ const databaseFiles = [
   "dropping",
   "external-commits",
   "hostile-input",
+  "job-attempts",
   "jobs",
   "lists",
   "management",

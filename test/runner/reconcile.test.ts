@@ -232,6 +232,8 @@ describe("the runner", () => {
     await using each = await yard();
     const [silent, alive] = [await each.open("a"), await each.open("b")];
     const runner = each.runner({ takeOverMs: 200 });
+    await runner.reconcile();
+    await each.begin(alive);
     await expect
       .poll(async () => {
         await runner.reconcile();
