@@ -15,8 +15,8 @@ import {
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { describeProgress } from "../../client/commands/job-progress.ts";
-import { openStore } from "../../service/store/open.ts";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
+import { openStore } from "../../service/store/open.ts";
 import { beginAttempt, heartbeat } from "../support/attempts.ts";
 import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
 import { required } from "./servers.ts";

@@ -17,7 +17,8 @@ const attemptsOf = async (job: string) => (await catalog.call("listJobAttempts",
 describe("an attempt", () => {
   test("is claimed by one of several runners", async () => {
     const job = await openJob();
-    const claim = () => catalog.call("claimJobAttempt", { id: job.split("$"), after: 0, platform: { ray_job: "ns/a" } });
+    const claim = () =>
+      catalog.call("claimJobAttempt", { id: job.split("$"), after: 0, platform: { ray_job: "ns/a" } });
     const statuses = (await Promise.all([claim(), claim(), claim()])).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([200, 409, 409]);
     expect(await describeJob(job)).toMatchObject({ status: "Queued", attempt: 1, platform: { ray_job: "ns/a" } });
