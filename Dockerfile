@@ -8,6 +8,7 @@ FROM node:24.21.0-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY protocol/package.json protocol/
+COPY console/package.json console/
 COPY service/package.json service/
 COPY infra/package.json infra/
 COPY client/package.json client/
@@ -17,11 +18,16 @@ COPY test/package.json test/
 # Of the workspaces only what the two need.
 RUN npm ci --omit=dev --workspace=service --workspace=runner --include-workspace-root=false \
     && npm cache clean --force
-# What no program reads: Pico in 139 of its 140 colours and forms, types, maps, and SQLite's sources and its builds for other platforms.
-RUN find node_modules/@picocss/pico -type f ! -name package.json ! -name LICENSE.md ! -name pico.jade.min.css -delete \
-    && find node_modules -type f \( -name '*.map' -o -name '*.d.*ts' \) -delete \
+# Files that no program reads: types, maps, and SQLite's sources and its builds for other platforms.
+RUN find node_modules -type f \( -name '*.map' -o -name '*.d.*ts' \) -delete \
     && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
     && rm -r node_modules/better-sqlite3/deps
+
+# The console is bundled by development dependencies, which the image does not contain.
+FROM packages AS console
+COPY protocol protocol
+COPY console console
+RUN npm ci --workspace=console --include-workspace-root=false && node console/build.ts
 
 FROM node:24.21.0-trixie-slim
 # A young generation of half the usual size: 30 to 40 MiB less, for hardly more processor time.
@@ -35,6 +41,8 @@ WORKDIR /app
 # The packages of the root, and those of a workspace in another version.
 COPY --from=packages /app ./
 COPY protocol protocol
+COPY console/package.json console/index.ts console/
+COPY --from=console /app/console/assets console/assets
 COPY service service
 COPY client client
 COPY runner runner

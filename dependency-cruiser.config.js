@@ -19,14 +19,14 @@ const folders = {
   pages: ["auth", "metrics"],
   http: ["auth", "domain", "operations", "pages", "remote", "store", "log", "metrics"],
   commands: ["auth", "domain", "dropping", "storage", "store", "config", "log", "open-catalog", "start"],
-  console: [],
 };
 
 /** The packages of this repository that each program may import. */
 const programs = {
   protocol: [],
   infra: ["protocol"],
-  service: ["protocol"],
+  console: ["protocol"],
+  service: ["protocol", "console"],
   client: ["protocol"],
   runner: ["protocol", "client"],
 };
@@ -39,6 +39,7 @@ const places = {
   clouds: ["(@aws-sdk/client-(eks|sts)|google-auth-library)", "(client/kubernetes|service/storage)/"],
   lance: ["@lancedb/lancedb", "service/rows/child/"],
   arrow: ["apache-arrow", "service/rows/"],
+  bundler: ["esbuild", "console/bundle\\.ts"],
   tokens: ["jose", "service/auth/"],
   pulumi: ["@pulumi/[^/]+", "infra/"],
 };

@@ -22,7 +22,7 @@ export const catalogImage: ImageContent = {
     ".dockerignore",
     "package*.json",
     "{infra,test,tiltyard}/package.json",
-    "{protocol,service,client,runner}/**/*.*",
+    "{protocol,console,service,client,runner}/**/*.*",
   ],
 };
 

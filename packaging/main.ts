@@ -6,13 +6,14 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { bundle } from "../console/bundle.ts";
 import { catalogImage, rayImage, sourceFiles } from "../infra/image-sources.ts";
 import { packStaged, stagePackage } from "./npm-package.ts";
 import { packPython } from "./python-package.ts";
 import { run } from "./run.ts";
 
 const checkout = join(import.meta.dirname, "..");
-const workspaces = ["protocol", "client", "service", "runner", "infra", "tiltyard"];
+const workspaces = ["protocol", "client", "console", "service", "runner", "infra", "tiltyard"];
 const usage = `npm run packages -- DIR [--repository URL]
 
   DIR               where the packages go
@@ -25,7 +26,7 @@ function compile(compiled: string): void {
     run(process.execPath, [tsc, "-p", join(import.meta.dirname, project), "--outDir", compiled]);
 }
 
-function makePackages(destination: string, repository: string | undefined): void {
+async function makePackages(destination: string, repository: string | undefined): Promise<void> {
   const temporary = mkdtempSync(join(tmpdir(), "tiltyard-packages-"));
   try {
     const compiled = join(temporary, "compiled");
@@ -36,6 +37,7 @@ function makePackages(destination: string, repository: string | undefined): void
     for (const workspace of workspaces) {
       const staging = join(temporary, "npm", workspace);
       stagePackage(workspace, staging, { checkout, compiled, repository }, workspace === "infra" ? { images } : {});
+      if (workspace === "console") await bundle(join(staging, "assets"), true);
       packStaged(staging, destination);
     }
     packPython(checkout, join(temporary, "python"), destination);
@@ -51,6 +53,6 @@ if (directory === undefined || others.length > 0) {
   process.exitCode = 2;
 } else {
   const destination = resolve(directory);
-  makePackages(destination, values.repository);
+  await makePackages(destination, values.repository);
   for (const file of readdirSync(destination).sort()) process.stdout.write(`${join(directory, file)}\n`);
 }

@@ -12,7 +12,7 @@ const Manifest = z.looseObject({
   exports: texts.optional(),
   bin: texts.optional(),
   files: z.array(z.string()).default([]),
-  dependencies: texts,
+  dependencies: texts.default({}),
   optionalDependencies: texts.optional(),
 });
 type Manifest = z.infer<typeof Manifest>;
@@ -86,7 +86,7 @@ function withoutSources(file: string, text: string): string {
  * modules import.
  */
 function publishedManifest(manifest: Manifest, modules: string): object {
-  const { private: _, exports, bin, files, dependencies, ...rest } = manifest;
+  const { private: _, exports, bin, files, dependencies, devDependencies: __, ...rest } = manifest;
   const isUsed = (name: string) => modules.includes(`"${name}"`) || modules.includes(`"${name}/`);
   return {
     ...rest,

@@ -33,8 +33,7 @@ export function delimiterFor(id: readonly string[]): string {
 
 /**
  * Converts a request to HTTP. The identifier becomes part of the path, fields of the query become parameters, and all
- * others become JSON. Lists become repeated parameters. The console runs the source of this function in browsers, so
- * the function must not use anything else of this module.
+ * others become JSON. Lists become repeated parameters.
  */
 export function httpRequest(
   shape: RequestShape,

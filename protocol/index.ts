@@ -19,7 +19,7 @@ export { readSourceQuery, sourceOfView } from "./operations/materialized-view.ts
 export { type DeclareTableRequest, type DeclareTableResponse, renamedTo } from "./operations/table.ts";
 export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";
-export { type AlterTransactionAction, type TransactionStatus, transactionStatuses } from "./operations/transaction.ts";
+export type { AlterTransactionAction } from "./operations/transaction.ts";
 export * from "./platform.ts";
 export { amountOf } from "./quantity.ts";
 export * from "./ray-cluster.ts";
@@ -28,6 +28,8 @@ export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";
 export type { RemoteJobState } from "./remote/job.ts";
 export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
 export { renamed } from "./remote/table.ts";
+export * from "./roles.ts";
 export { problemOfSql, sqlBounds } from "./sql.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";
 export { systemNamespaceOf } from "./system-namespace.ts";
+export * from "./transaction-status.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { characters, list, text } from "../bounds.ts";
-import { roles } from "../contract.ts";
 import { id, shownAs, word } from "../fields.ts";
-import { transactionStatuses } from "../operations/transaction.ts";
+import { roles } from "../roles.ts";
+import { transactionStatuses } from "../transaction-status.ts";
 
 const principalLengthMax = 256;
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { defineContract, onPath, roles } from "../contract.ts";
+import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, pageQuery, pageResponse } from "../fields.ts";
+import { roles } from "../roles.ts";
 import { Grant, PrincipalName } from "./fields.ts";
 
 export const listGrants = defineContract({

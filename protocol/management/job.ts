@@ -12,7 +12,7 @@ import {
   pageResponse,
   queryBoolean,
 } from "../fields.ts";
-import { transactionStatuses } from "../operations/transaction.ts";
+import { transactionStatuses } from "../transaction-status.ts";
 import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 import { shown } from "./row.ts";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { defineContract, roles } from "../contract.ts";
+import { defineContract } from "../contract.ts";
 import { context, count, pageQuery, pageResponse } from "../fields.ts";
+import { roles } from "../roles.ts";
 import { Grant, PrincipalName } from "./fields.ts";
 
 /** The right to manage the principals of the catalog, their keys and their roles. */

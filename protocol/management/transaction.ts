@@ -2,7 +2,7 @@ import { z } from "zod";
 import { characters, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { AnsweredProperties, context, id, pageQuery, pageResponse, queryBoolean, queryInteger } from "../fields.ts";
-import { transactionStatuses } from "../operations/transaction.ts";
+import { transactionStatuses } from "../transaction-status.ts";
 import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 
 const Transaction = z

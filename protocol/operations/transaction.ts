@@ -2,9 +2,7 @@ import { z } from "zod";
 import { characters, items, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { AnsweredProperties, Context, commonRequest, exactlyOneOf, optional, word } from "../fields.ts";
-
-export const transactionStatuses = ["Queued", "Running", "Succeeded", "Failed", "Canceled"] as const;
-export type TransactionStatus = (typeof transactionStatuses)[number];
+import { transactionStatuses } from "../transaction-status.ts";
 
 const SetStatusAction = z.object({ status: word(transactionStatuses) }).meta({ id: "AlterTransactionSetStatus" });
 

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { characters, text } from "../bounds.ts";
-import { type Access, anywhere, arrowStream, defineContract, onPath, type Role } from "../contract.ts";
+import { type Access, anywhere, arrowStream, defineContract, onPath } from "../contract.ts";
 import { AnsweredProperties, commonRequest, count, optional } from "../fields.ts";
 import { parseIdentifier } from "../identifier.ts";
 import { timeMillis } from "../management/fields.ts";
+import type { Role } from "../roles.ts";
 
 /** The states of a job in LanceDB's client. */
 const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;

@@ -1,6 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createCatalogClient, pages } from "../../client/catalog/index.ts";
-import { contracts, httpRequest, type RequestShape, requestShape } from "../../protocol/index.ts";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 
@@ -29,21 +28,4 @@ test("pages follows the tokens of a list to its end", async () => {
   const found: string[][] = [];
   for await (const { tables } of pages(client.listTables, { id: [namespace], limit: 2 })) found.push(tables);
   expect(found).toEqual([["a", "b"], ["c", "d"], ["e"]]);
-});
-
-describe("the console", () => {
-  test.each([
-    ["describeTable", { id: ["ns", "t"], version: 1 }],
-    ["listTables", { id: [], limit: 20, page_token: "a b" }],
-    ["listTableVersions", { id: ["ns", "t"], descending: true }],
-    ["createTableTag", { id: ["ns", "t"], tag: "x", version: 1 }],
-  ] as const)("sends %s as the client does", async (name, request) => {
-    const script = await (await catalog.fetch("/console/contracts.js")).text();
-    const module: { httpRequest: typeof httpRequest; operations: Record<string, RequestShape> } = await import(
-      `data:text/javascript,${encodeURIComponent(script)}`
-    );
-    const shape = module.operations[name];
-    if (shape === undefined) throw new Error(`the console has no ${name}`);
-    expect(module.httpRequest(shape, request)).toEqual(httpRequest(requestShape(contracts[name]), request));
-  });
 });

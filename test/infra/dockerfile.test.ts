@@ -8,7 +8,8 @@ const of = (name: string) => instructions.filter((each) => each.name === name).m
 const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
 
 test("the image starts from the Node that the project is tested with", () => {
-  const bases = of("FROM").map((from) => from.split(" ")[0]);
+  const stages = of("FROM").map((from) => from.split(" "));
+  const bases = stages.map(([base]) => base).filter((base) => !stages.some(([, , name]) => name === base));
   expect(new Set(bases)).toEqual(new Set([`node:${lock.packages["node_modules/node"].version}-trixie-slim`]));
   expect(new Set(bases)).toEqual(new Set(catalogImage.bases));
 });

@@ -443,8 +443,8 @@ describe("jobs", () => {
     const asked = () => urls.filter((url) => url.includes("/job/list")).length;
     const setHidden = (isHidden: boolean) =>
       page.evaluate(
-        `Object.defineProperty(document, "hidden", {get: () => ${isHidden}, configurable: true});` +
-          'document.dispatchEvent(new Event("visibilitychange"))',
+        `Object.defineProperty(document, "visibilityState", {value: "${isHidden ? "hidden" : "visible"}", configurable: true});` +
+          'document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))',
       );
     await setHidden(true);
     const before = asked();

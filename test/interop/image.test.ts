@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type Instruction, imageEnvironment, readDockerfile } from "../support/dockerfile.ts";
 import { startProgram } from "../support/process.ts";
@@ -12,17 +12,20 @@ import { arrowStream, films } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 test("what the image installs and starts serves a catalog, its rows included", { timeout: 300_000 }, async () => {
-  const [packages, catalog] = stages();
-  const [built, app] = [temporaryFolder("tiltyard packages "), temporaryFolder("tiltyard app ")];
-  copy(packages, built);
-  for (const { rest } of named(packages, "RUN")) {
-    const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
-    // The command must not clean npm's cache of this machine.
-    const command = rest.replace("&& npm cache clean --force", "");
-    execFileSync("sh", ["-c", command], { cwd: built, env: { ...process.env, PATH }, stdio: "pipe" });
+  const built = new Map<string, string>();
+  const all = stages();
+  for (const stage of all) {
+    const [base = "", , name = "image"] = stage[0]?.rest.split(" ") ?? [];
+    const folder = temporaryFolder("tiltyard stage ");
+    const before = built.get(base);
+    if (before !== undefined) cpSync(before, folder, { recursive: true, verbatimSymlinks: true });
+    built.set(name, folder);
+    copy(stage, folder, built);
+    // The last stage only prepares a folder of its user.
+    if (name !== "image") for (const { rest } of named(stage, "RUN")) execute(rest, folder);
   }
-  cpSync(built, app, { recursive: true, verbatimSymlinks: true });
-  copy(catalog, app);
+  const catalog = all.at(-1) ?? [];
+  const app = built.get("image") ?? "";
 
   const [node, script = "", ...args] = [...words(catalog, "ENTRYPOINT"), ...words(catalog, "CMD")];
   expect(node).toBe("node");
@@ -49,28 +52,40 @@ test("what the image installs and starts serves a catalog, its rows included", {
   expect([created.status, await created.json()]).toEqual([200, expect.objectContaining({ version: 1 })]);
 });
 
-/** Returns the instructions of the stage that installs and of the final image. */
-function stages(): readonly [Instruction[], Instruction[]] {
-  const instructions = readDockerfile();
-  const second = instructions.findLastIndex(({ name }) => name === "FROM");
-  return [instructions.slice(0, second), instructions.slice(second)];
+/** Returns the instructions of each stage, of which the last is the image. */
+function stages(): Instruction[][] {
+  const found: Instruction[][] = [];
+  for (const instruction of readDockerfile())
+    if (instruction.name === "FROM") found.push([instruction]);
+    else found.at(-1)?.push(instruction);
+  return found;
+}
+
+function execute(command: string, cwd: string): void {
+  const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
+  // The command must not clean npm's cache of this machine.
+  const kept = command.replace("&& npm cache clean --force", "");
+  execFileSync("sh", ["-c", kept], { cwd, env: { ...process.env, PATH }, stdio: "pipe" });
 }
 
 function named(stage: readonly Instruction[], name: string): Instruction[] {
   return stage.filter((each) => each.name === name);
 }
 
-/** Copies files of the project except for those that .dockerignore excludes everywhere. */
-function copy(stage: readonly Instruction[], to: string): void {
-  for (const { rest } of named(stage, "COPY").filter(({ rest }) => !rest.startsWith("--"))) {
-    const paths = rest.split(" ");
+/** Copies files of the project, except for those that .dockerignore excludes everywhere, and of earlier stages. */
+function copy(stage: readonly Instruction[], to: string, built: ReadonlyMap<string, string>): void {
+  for (const { rest } of named(stage, "COPY")) {
+    const [, from, copied = rest] = /^--from=(\w+) (.*)$/.exec(rest) ?? [];
+    const paths = copied.split(" ");
     const target = join(to, paths.pop() ?? "");
     mkdirSync(target, { recursive: true });
     for (const path of paths) {
-      const isFile = path.includes(".");
-      cpSync(path, isFile ? join(target, path.split("/").at(-1) ?? "") : target, {
+      const isFile = basename(path).includes(".");
+      const source = from === undefined ? path : join(built.get(from) ?? "", path.replace(/^\/app/, "."));
+      cpSync(source, isFile ? join(target, basename(path)) : target, {
         recursive: true,
-        filter: (source) => !source.endsWith("node_modules"),
+        verbatimSymlinks: true,
+        filter: (each) => from !== undefined || !each.endsWith("node_modules"),
       });
     }
   }

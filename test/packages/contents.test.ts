@@ -16,7 +16,8 @@ const library = [...programs, "**/*.d.ts"];
 const contents: Readonly<Record<string, readonly string[]>> = {
   protocol: library,
   client: library,
-  service: [...programs, "console/*.{css,html,js,svg}"],
+  console: [...library, "assets/*.{css,html,js,svg}"],
+  service: programs,
   runner: [...programs, "job/requirements.txt", "job/tiltyard/**/*.py"],
   infra: library,
   tiltyard: programs,
@@ -46,7 +47,7 @@ test("every workspace but the tests is a package, and Python has two files", () 
 
 describe.each(Object.keys(contents))("the package of %s", (name) => {
   const { root, files, manifest } = unpack(name);
-  const modules = files.filter((file) => file.endsWith(".js") && !/^(console|images)\//.test(file));
+  const modules = files.filter((file) => file.endsWith(".js") && !/^(assets|images)\//.test(file));
 
   test("has what belongs to it, and nothing else", () => {
     for (const file of texts) expect(files).toContain(file);
@@ -83,7 +84,9 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
 
   test("depends on the packages that its modules import, and on no others", () => {
     const known = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies };
-    const imported = modules.flatMap((file) => importsOf(join(root, file)));
+    // A checkout alone bundles the console.
+    const run = modules.filter((file) => `${name}/${file}` !== "console/bundle.js");
+    const imported = run.flatMap((file) => importsOf(join(root, file)));
     const used = imported.filter((each) => !/^(\.|node:)/.test(each)).map(packageOf);
     // A program imports the entry of its own package by name.
     const missing = [...new Set(used)].filter((each) => each !== manifest.name && known[each] === undefined);
@@ -101,10 +104,10 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
   });
 });
 
-test("the catalog and the runner contain the files that they read", () => {
-  const console = readdirSync("service/console").filter((file) => /\.(css|html|js|svg)$/.test(file));
-  expect(console).toContain("index.html");
-  expect(unpack("service").files).toEqual(expect.arrayContaining(console.map((file) => `console/${file}`)));
+test("the console and the runner contain the files that they read", () => {
+  expect(unpack("console").files).toEqual(
+    expect.arrayContaining(["index.html", "main.js", "theme.js", "console.css"].map((file) => `assets/${file}`)),
+  );
   const job = sourceFiles("runner", ["job/tiltyard/**/*.py", "job/requirements.txt"]);
   expect(job).toContain("job/tiltyard/job/__main__.py");
   expect(unpack("runner").files).toEqual(expect.arrayContaining([...job]));

@@ -1,15 +1,37 @@
-import { delimiterFor, httpRequest, operations } from "./contracts.js";
+import {
+  type AnyContract,
+  type Contracts,
+  delimiterFor,
+  httpRequest,
+  type Identifier,
+  type ManagementContracts,
+  type RequestShape,
+  type ResponseOf,
+} from "@tiltyard/protocol";
+import type { z } from "zod";
 
-/**
- * @typedef {import("./contracts.js").OperationName} OperationName
- * @typedef {import("./format.js").Identifier} Identifier
- * @typedef {{ readonly kind: "api-key" | "token", readonly value: string }} Credential
- */
+type Operations = Contracts & ManagementContracts;
+export type OperationName = keyof Operations;
+export type AnswerTo<Name extends OperationName> = ResponseOf<Operations[Name]>;
 
-/**
- * @template {OperationName} Name
- * @typedef {import("./contracts.js").AnswerTo<Name>} AnswerTo
- */
+/** The query of an operation. A schema without fields has a type that forbids every field, which this type replaces. */
+type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
+
+/** The parts of the object's identifier with the fields of the operation's query and body. */
+export type RequestTo<Name extends OperationName> = { readonly id?: Identifier; readonly indexName?: string } & QueryOf<
+  Operations[Name]
+> &
+  Omit<z.input<Operations[Name]["body"]>, "id" | "identity" | "context">;
+
+export type Job = AnswerTo<"describeJob">["job"];
+
+/** The form of each operation's request, which the bundler inserts. */
+declare const OPERATIONS: Readonly<Record<OperationName, RequestShape>>;
+
+interface Credential {
+  readonly kind: "api-key" | "token";
+  readonly value: string;
+}
 
 /** The URL of the service, whatever path it is served under. */
 const base = new URL(".", document.baseURI);
@@ -17,23 +39,20 @@ const storageKey = "tiltyard.credential";
 
 /** An error response of the catalog, or the lack of a response. */
 export class ApiError extends Error {
-  /**
-   * @param {number} status The HTTP status; 0 without a response.
-   * @param {string} message
-   */
-  constructor(status, message) {
+  /** The HTTP status; 0 without a response. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
     super(message);
     this.status = status;
   }
 }
 
-/** @type {Credential | undefined} */
 let credential = readCredential();
 /** The listener for a credential that is no longer accepted. */
 let onUnauthenticated = () => {};
 
-/** @returns {Credential | undefined} */
-function readCredential() {
+function readCredential(): Credential | undefined {
   try {
     const kept = sessionStorage.getItem(storageKey);
     return kept === null ? undefined : JSON.parse(kept);
@@ -48,9 +67,9 @@ export const isSignedIn = () => credential !== undefined;
  * Stores the credential until the tab closes: in its session storage, or in memory if that is unavailable. The
  * credential is never part of a URL.
  *
- * @param {Credential | undefined} next The new credential; undefined deletes the current one.
+ * @param next The new credential; undefined deletes the current one.
  */
-export function setCredential(next) {
+export function setCredential(next: Credential | undefined): void {
   credential = next;
   try {
     if (next === undefined) sessionStorage.removeItem(storageKey);
@@ -60,33 +79,25 @@ export function setCredential(next) {
   }
 }
 
-/** @param {() => void} listener */
-export function whenUnauthenticated(listener) {
+export function whenUnauthenticated(listener: () => void): void {
   onUnauthenticated = listener;
 }
 
-/**
- * Calls an operation according to its contract.
- *
- * @template {OperationName} Name
- * @param {Name} name
- * @param {import("./contracts.js").RequestTo<Name>} request
- * @param {AbortSignal} [signal]
- * @returns {Promise<AnswerTo<Name>>}
- */
-export async function call(name, request, signal) {
-  const shape = operations[name];
-  // Filters that are not set are empty.
-  const isUnset = (/** @type {[string, unknown]} */ [field, value]) =>
-    shape.query.includes(field) && String(value ?? "") === "";
+/** Calls an operation according to its contract. */
+export async function call<Name extends OperationName>(
+  name: Name,
+  request: RequestTo<Name>,
+  signal?: AbortSignal,
+): Promise<AnswerTo<Name>> {
+  const shape = OPERATIONS[name];
+  // Unset filters are empty.
+  const isUnset = ([field, value]: [string, unknown]) => shape.query.includes(field) && String(value ?? "") === "";
   const given = Object.fromEntries(Object.entries(request).filter((each) => !isUnset(each)));
   const { method, path, json } = httpRequest(shape, given, { delimiter: delimiterFor(request.id ?? []) });
-  const url = new URL(path.slice(1), base);
-
-  let response;
-  let text;
+  let response: Response;
+  let text: string;
   try {
-    response = await fetch(url, {
+    response = await fetch(new URL(path.slice(1), base), {
       method,
       headers: { ...credentialHeaders(), ...(method === "POST" && { "content-type": "application/json" }) },
       credentials: "omit",
@@ -105,15 +116,13 @@ export async function call(name, request, signal) {
   throw new ApiError(response.status, answer?.detail ?? `The catalog answered ${response.status}.`);
 }
 
-/** @returns {Record<string, string>} */
-function credentialHeaders() {
+function credentialHeaders(): Record<string, string> {
   if (credential === undefined) return {};
   const { kind, value } = credential;
   return kind === "api-key" ? { "x-api-key": value } : { authorization: `Bearer ${value}` };
 }
 
-/** @param {string} text */
-function parse(text) {
+function parse(text: string) {
   try {
     return JSON.parse(text);
   } catch {

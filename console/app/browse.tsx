@@ -1,0 +1,183 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { call } from "./api.ts";
+import { type Caller, entriesOf, may } from "./caller.ts";
+import { dateAndTime, nameOf } from "./format.ts";
+import { Pages } from "./list.tsx";
+import { itemsOf, useAction, useCall, useList, useTitle } from "./queries.ts";
+import { goTo, linkTo, type PageProps } from "./routes.ts";
+import { BreadcrumbOf } from "./shell.tsx";
+import {
+  announce,
+  Empty,
+  Facts,
+  Failure,
+  Hint,
+  Icon,
+  Loaded,
+  Mono,
+  monoEntries,
+  Section,
+  Table,
+  Time,
+} from "./view.tsx";
+
+const limit = 50;
+
+/** The page of the namespaces and tables of a namespace. A caller without a role on the root starts at its grants. */
+export function BrowsePage(props: PageProps) {
+  const { id, caller } = props;
+  const title = id.at(-1) ?? "Catalog";
+  useTitle(title);
+  if (id.length > 0 || may(caller, "reader", [])) return <NamespacePage {...props} title={title} />;
+  return (
+    <>
+      <h1 tabIndex={-1}>Catalog</h1>
+      <Entries caller={caller} />
+    </>
+  );
+}
+
+function Entries({ caller }: { readonly caller: Caller }) {
+  const entries = entriesOf(caller, "reader");
+  if (entries.length === 0)
+    return (
+      <Empty>
+        <p>You have no role anywhere in this catalog yet.</p>
+        <Hint>Ask an admin to give {caller.principal} one.</Hint>
+      </Empty>
+    );
+  return (
+    <Section title="What you were given">
+      <Links kind="folder" items={entries.map((entry) => [nameOf(entry), linkTo("tables", entry)])} />
+    </Section>
+  );
+}
+
+function NamespacePage({ title, id, caller }: PageProps & { readonly title: string }) {
+  const namespace = useCall("describeNamespace", { id });
+  return (
+    <>
+      {id.length > 0 && <BreadcrumbOf id={id} caller={caller} />}
+      <div class="heading">
+        <h1 tabIndex={-1}>{title}</h1>
+        <a href={linkTo("jobs", id)}>Jobs here</a>
+        <a href={linkTo("transactions", id)}>Transactions here</a>
+      </div>
+      <Loaded query={namespace}>
+        {({ properties }) => (
+          <>
+            <Facts of={monoEntries(properties)} />
+            <Section title="Namespaces">
+              <Namespaces id={id} />
+            </Section>
+            <Section title="Tables">
+              <Tables id={id} />
+            </Section>
+            {may(caller, "writer", id) && <DroppedTables id={id} />}
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+const Links = ({
+  kind,
+  items,
+}: {
+  readonly kind: "folder" | "table";
+  readonly items: readonly (readonly [name: string, href: string])[];
+}) => (
+  <ul class="rows">
+    {items.map(([name, href]) => (
+      <li key={href}>
+        <a href={href}>
+          <Icon name={kind} />
+          <span>{name}</span>
+          <Icon name="chevron" />
+        </a>
+      </li>
+    ))}
+  </ul>
+);
+
+interface Props {
+  readonly id: Identifier;
+}
+
+function Namespaces({ id }: Props) {
+  const list = useList("listNamespaces", { id, limit }, ({ namespaces }) => namespaces);
+  return (
+    <Pages
+      list={list}
+      show={(names) => <Links kind="folder" items={names.map((name) => [name, linkTo("tables", [...id, name])])} />}
+      empty={() => (
+        <Empty>
+          <p>No namespaces here.</p>
+        </Empty>
+      )}
+      more="Show more namespaces"
+    />
+  );
+}
+
+function Tables({ id }: Props) {
+  const list = useList("listTables", { id, limit }, ({ tables }) => tables);
+  return (
+    <Pages
+      list={list}
+      show={(names) => <Links kind="table" items={names.map((name) => [name, linkTo("table", [...id, name])])} />}
+      empty={() => (
+        <Empty>
+          <p>No tables here.</p>
+          <Hint>A table appears as soon as a Lance client declares or writes one.</Hint>
+        </Empty>
+      )}
+      more="Show more tables"
+    />
+  );
+}
+
+/** The dropped tables that can be undropped; nothing without any. */
+function DroppedTables({ id }: Props) {
+  const list = useList("listDroppedTables", { id, limit }, (answer) => answer.dropped_tables);
+  const { run, failed } = useAction();
+  const undrop = (dropped: { readonly id: string[]; readonly dropped_id: number }) =>
+    run(async () => {
+      const { id: back } = await call("undropTable", dropped);
+      announce(`${nameOf(back)} is back.`);
+      goTo("table", back);
+    });
+  if (list.error === null && !itemsOf(list)?.length) return null;
+  return (
+    <Section title="Dropped tables">
+      <Pages
+        list={list}
+        show={(items) => (
+          <Table
+            columns={["Table", "Dropped", "Kept until", ""]}
+            rows={items.map((dropped) => ({
+              key: dropped.dropped_id,
+              cells: [
+                <Mono>{nameOf(dropped.id)}</Mono>,
+                <Time at={dropped.dropped_at_millis} />,
+                dateAndTime(dropped.kept_until_millis),
+                <button
+                  type="button"
+                  class="outline small"
+                  aria-label={`Bring ${nameOf(dropped.id)} back`}
+                  onClick={() => undrop({ id: dropped.id, dropped_id: dropped.dropped_id })}
+                >
+                  Bring back
+                </button>,
+              ],
+            }))}
+          />
+        )}
+        empty={() => null}
+        more="Show more dropped tables"
+      />
+      <Failure text={failed} />
+    </Section>
+  );
+}

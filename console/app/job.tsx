@@ -1,0 +1,246 @@
+import { delimiterFor, transactionStatuses } from "@tiltyard/protocol";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { call, type Job } from "./api.ts";
+import { may } from "./caller.ts";
+import { ago, dateAndTime, nameOf } from "./format.ts";
+import { duration, JobProgress } from "./progress.tsx";
+import { polling, staleness, useAction, useAnnounced, useCall, useTitle } from "./queries.ts";
+import { goTo, linkTo, type PageProps } from "./routes.ts";
+import { Breadcrumb } from "./shell.tsx";
+import {
+  type Children,
+  CopyButton,
+  confirm,
+  Facts,
+  Failure,
+  Hint,
+  Loaded,
+  Mono,
+  monoEntries,
+  Note,
+  Section,
+  Status,
+  sentence,
+} from "./view.tsx";
+
+const pollEveryMs = 2_000;
+/** The time without a sign of a runner after which a warning appears. */
+const silentMs = 60_000;
+const shownMax = 300;
+
+export const openStatuses: Job["status"][] = ["Queued", "Running"];
+export const endedStatuses = transactionStatuses.filter((status) => !openStatuses.includes(status));
+
+export const isOpen = ({ status }: Pick<Job, "status">) => openStatuses.includes(status);
+
+/** Returns the title of a job, such as `Fill title_length`. */
+export function titleOf({ operation, parameters: { column } }: Job): string {
+  if (operation === "BuildTableIndex") return `Index ${column}`;
+  if (column !== undefined) return `Fill ${column}`;
+  if (operation.endsWith("MaterializedView")) return "Refresh the view";
+  const words = operation.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/**
+ * Returns the time since which a job shows no sign of a runner, in milliseconds since the epoch; undefined if a runner
+ * executes it or none is needed.
+ */
+export function silentSince(job: Job): number | undefined {
+  const { operation, attempt, heartbeat, created_at_millis: opened } = job;
+  if (!isOpen(job) || operation === "OpenJob") return undefined;
+  const last = heartbeat === undefined || attempt === 0 ? opened : Date.parse(heartbeat);
+  return Date.now() - last > silentMs ? last : undefined;
+}
+
+/** The recommendation for a job that no runner claims. `since` is in milliseconds since the epoch. */
+export function NoRunner({ title, since }: { readonly title: string; readonly since: number }) {
+  const command = "npx tiltyard runner --local";
+  return (
+    <div class="box warning" role="status">
+      <p>
+        “{title}” has waited for a runner for {duration((Date.now() - since) / 1000)}. A runner that is at its limit of
+        jobs starts it later. If none is running, start one, with the catalog's URL and a key with the role runner in
+        its environment:
+      </p>
+      <p>
+        <code>{command}</code>
+        <CopyButton text={command} what="command" />
+      </p>
+      <Hint>docs/guides/jobs.md tells which variables these are, and how to run it on Kubernetes.</Hint>
+    </div>
+  );
+}
+
+/** The page of a job with its progress, its output and its possible actions. */
+export function JobPage({ id, caller }: PageProps) {
+  useTitle(`Job ${id.at(-1) ?? ""}`);
+  const described = useCall(
+    "describeJob",
+    { id },
+    {
+      ...polling(pollEveryMs),
+      refetchInterval: ({ state: { data } }) => (data === undefined || isOpen(data.job) ? pollEveryMs : false),
+    },
+  );
+  return (
+    <>
+      <Breadcrumb steps={[["Jobs", linkTo("jobs", id.slice(0, -1))], [<Mono>{id.at(-1)}</Mono>]]} />
+      <Loaded query={described}>
+        {({ job }) => <JobView id={id} job={job} stale={staleness(described)} mayChange={may(caller, "writer", id)} />}
+      </Loaded>
+    </>
+  );
+}
+
+interface JobViewProps {
+  readonly id: PageProps["id"];
+  readonly job: Job;
+  readonly stale: string;
+  readonly mayChange: boolean;
+}
+
+function JobView({ id, job, stale, mayChange }: JobViewProps) {
+  const { run, failed } = useAction();
+  const title = titleOf(job);
+  useAnnounced(`${title} is ${job.status.toLowerCase()} now.`);
+  const log = useCall(
+    "describeJobLog",
+    { id },
+    { ...polling(pollEveryMs), ...(!isOpen(job) && { refetchInterval: false }) },
+  );
+  useEffect(() => void log.refetch(), [job.status]);
+  const lines = log.data?.lines ?? [];
+
+  async function cancel() {
+    const text = "What runs of it stops within seconds. Rows that it has filled stay filled.";
+    if (!(await confirm({ title: `Cancel “${title}”?`, text, action: "Cancel the job", keep: "Keep it" }))) return;
+    await call("cancelJob", { id });
+  }
+  async function retry() {
+    const { job_id } = await call("retryJob", { id });
+    goTo("job", job_id.split(delimiterFor(id)));
+  }
+  const heading = useRef<HTMLHeadingElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const hadFocus = button.current !== null && button.current === document.activeElement;
+  useLayoutEffect(() => {
+    if (hadFocus && button.current === null) heading.current?.focus();
+  });
+  const action = isOpen(job) ? (
+    <button key="cancel" ref={button} type="button" class="outline" onClick={() => run(cancel)}>
+      Cancel the job
+    </button>
+  ) : (
+    job.status !== "Succeeded" && (
+      <button key="retry" ref={button} type="button" onClick={() => run(retry)}>
+        Try again
+      </button>
+    )
+  );
+
+  return (
+    <>
+      <div class="heading">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {mayChange && action}
+      </div>
+      <div class="heading">
+        <Status of={job.status} />
+        <JobProgress label={`Progress of ${title}`} job={job} />
+        <span class="hint">{stale}</span>
+      </div>
+      <Failure text={failed} />
+      <Advice job={job} />
+      <JobFacts job={job} />
+      <Section title="Log">
+        {lines.length > 0 ? (
+          <Log text={lines.join("\n")} />
+        ) : (
+          <Hint>{isOpen(job) ? "The job has printed nothing yet." : "The job has printed nothing."}</Hint>
+        )}
+      </Section>
+    </>
+  );
+}
+
+/** A log that scrolls to its end while it grows, unless the user has scrolled. */
+function Log({ text }: { readonly text: string }) {
+  const log = useRef<HTMLPreElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    if (isAtEnd.current) log.current?.scrollTo({ top: log.current.scrollHeight });
+  }, [text]);
+  const onScroll = ({ currentTarget: pre }: { readonly currentTarget: HTMLElement }) => {
+    isAtEnd.current = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 4;
+  };
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the log.
+    <pre ref={log} class="log" tabIndex={0} role="log" aria-label="The last lines of the log" onScroll={onScroll}>
+      {text}
+    </pre>
+  );
+}
+
+/** The reason of a job or a recommendation. */
+function Advice({ job }: { readonly job: Job }) {
+  const { status, reason, operation } = job;
+  if (status === "Failed")
+    return (
+      <div class="box problem">
+        <p class="reason">{sentence(reason ?? "no reason was recorded")}</p>
+      </div>
+    );
+  if (reason !== undefined) return <Note>{sentence(reason)}</Note>;
+  const since = silentSince(job);
+  if (since !== undefined) return <NoRunner title={titleOf(job)} since={since} />;
+  return status === "Queued" && operation === "OpenJob" ? (
+    <Note>No runner takes this job up: its opener runs it.</Note>
+  ) : null;
+}
+
+function JobFacts({ job }: { readonly job: Job }) {
+  const [table = []] = job.objects;
+  const { column, ...parameters } = job.parameters;
+  const heartbeat = Date.parse(job.heartbeat ?? "");
+  const at = (millis: number) => `${dateAndTime(millis)}, ${ago(millis)}`;
+  const shortened = Object.entries(parameters).map(([name, text]) => [
+    name,
+    text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length} characters)` : text,
+  ]);
+  const result = Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")]);
+  const facts: [string, Children][] = [
+    [
+      "Table",
+      <a href={linkTo("table", table)} class="mono">
+        {nameOf(table)}
+      </a>,
+    ],
+    ["Column", column && <Mono>{column}</Mono>],
+    ["Principal", job.principal],
+    ["Opened", at(job.created_at_millis)],
+    ["Ended", !isOpen(job) && at(job.updated_at_millis)],
+    ["Attempt", job.attempt > 0 && String(job.attempt)],
+    ["Heartbeat", job.status === "Running" && !Number.isNaN(heartbeat) && ago(heartbeat)],
+  ];
+  return (
+    <Facts
+      of={[
+        ...facts,
+        ...monoEntries(Object.fromEntries(shortened)),
+        ...monoEntries(Object.fromEntries(result)),
+        ...monoEntries(job.platform),
+        [
+          "Id",
+          <>
+            <Mono>{job.job_id}</Mono>
+            <CopyButton text={job.job_id} what="id" />
+          </>,
+        ],
+        ["Request", <Mono>{job.request_id}</Mono>],
+      ]}
+    />
+  );
+}

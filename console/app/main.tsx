@@ -1,0 +1,111 @@
+import { QueryClientProvider } from "@tanstack/preact-query";
+import { type ComponentType, render } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { AccessPage } from "./access.tsx";
+import { isSignedIn, setCredential, whenUnauthenticated } from "./api.ts";
+import { BrowsePage } from "./browse.tsx";
+import type { Caller } from "./caller.ts";
+import { JobPage } from "./job.tsx";
+import { JobsPage } from "./jobs.tsx";
+import { createQueryClient, useCall, useTitle } from "./queries.ts";
+import { currentRoute, type PageProps } from "./routes.ts";
+import { Shell } from "./shell.tsx";
+import { SignInPage } from "./sign-in.tsx";
+import { TablePage } from "./table.tsx";
+import { TransactionsPage } from "./transactions.tsx";
+import { Loaded } from "./view.tsx";
+
+/** The pages, each with the link of the navigation that belongs to it. */
+const pages: ReadonlyMap<string, readonly [page: ComponentType<PageProps>, link: string]> = new Map([
+  ["tables", [BrowsePage, "tables"]],
+  ["table", [TablePage, "tables"]],
+  ["jobs", [JobsPage, "jobs"]],
+  ["job", [JobPage, "jobs"]],
+  ["transactions", [TransactionsPage, "transactions"]],
+  ["access", [AccessPage, "access"]],
+]);
+
+const queryClient = createQueryClient();
+
+interface Session {
+  readonly isKept: boolean;
+  readonly caller?: Caller;
+  readonly message?: string;
+}
+
+/** Shows the sign-in form until the caller is known. */
+function App() {
+  const [{ isKept, caller, message = "" }, setSession] = useState<Session>({ isKept: isSignedIn() });
+  function end(text?: string) {
+    setCredential(undefined);
+    queryClient.clear();
+    // The form itself reports a wrong credential.
+    setSession((before) =>
+      before.isKept || text === undefined ? { isKept: false, ...(text && { message: text }) } : before,
+    );
+  }
+  useLayoutEffect(() => whenUnauthenticated(() => end("Your credential is not accepted any more. Sign in again.")), []);
+  const onCaller = (described: Caller) => setSession({ isKept: true, caller: described });
+  if (caller !== undefined) return <Console caller={caller} onSignOut={() => end()} />;
+  return isKept ? <Resumed onCaller={onCaller} /> : <SignInPage onCaller={onCaller} message={message} />;
+}
+
+/** Describes the caller of a credential that the tab has stored. */
+function Resumed({ onCaller }: { readonly onCaller: (caller: Caller) => void }) {
+  const described = useCall("describeCaller", {});
+  useEffect(() => {
+    if (described.data !== undefined) onCaller(described.data);
+  }, [described.data]);
+  return (
+    <main class="container">
+      <Loaded query={described}>{() => ""}</Loaded>
+    </main>
+  );
+}
+
+/** Shows the page of the URL's fragment within the frame of all pages. */
+function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSignOut: () => void }) {
+  const [{ page, id, tab }, setRoute] = useState(currentRoute);
+  useEffect(() => {
+    const follow = () => setRoute(currentRoute());
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  const [Page, part] = pages.get(page) ?? [MissingPage, page];
+  const place = [page, ...id].join("/");
+  const last = useRef<string>(undefined);
+  useLayoutEffect(() => {
+    const current = document.querySelector<HTMLElement>("nav.tabs [aria-current=page]");
+    // On a narrow screen, the tabs are wider than their visible part.
+    current?.scrollIntoView({ block: "nearest", inline: "center" });
+    // The pressed element no longer exists, so the focus moves to the heading, or to the tabs if they remain.
+    const isSame = last.current === place;
+    const target = isSame ? current : document.querySelector("h1");
+    if (last.current !== undefined) target?.focus({ preventScroll: isSame });
+    last.current = place;
+  }, [place, tab]);
+  return (
+    <Shell caller={caller} page={part} onSignOut={onSignOut}>
+      <Page key={place} id={id} tab={tab} caller={caller} />
+    </Shell>
+  );
+}
+
+function MissingPage() {
+  useTitle("Not found");
+  return (
+    <>
+      <h1 tabIndex={-1}>There is no such page</h1>
+      <p>
+        <a href="#/tables">All tables</a>
+      </p>
+    </>
+  );
+}
+
+render(
+  <QueryClientProvider client={queryClient}>
+    <App />
+  </QueryClientProvider>,
+  document.getElementById("app") ?? document.body,
+);

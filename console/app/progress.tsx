@@ -1,0 +1,71 @@
+import type { Job } from "./api.ts";
+
+/**
+ * Returns a text such as `250/1000 rows, 50 rows/s, 15 s left`, in the format of `tiltyard jobs watch`; empty while
+ * nothing is known.
+ */
+export function progressText({ status, progress }: Pick<Job, "status" | "progress">): string {
+  const { rows_committed: committed = 0, rows_total: total, rows_per_second: rate } = progress;
+  if (total === undefined) return "";
+  const isRunning = status === "Running" && rate !== undefined && rate > 0;
+  const left = isRunning ? [`${rate} rows/s`, `${duration((total - committed) / rate)} left`] : [];
+  return [`${committed}/${total} rows`, ...left].join(", ");
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 120) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** A bar with a text beside it. */
+export function ProgressBar({
+  label,
+  words,
+  done,
+  total = 1,
+  hidden,
+}: {
+  /** The description of the bar for screen readers. */
+  readonly label: string;
+  readonly words: string;
+  /** The bar is indeterminate while `done` is undefined. */
+  readonly done?: number;
+  readonly total?: number;
+  readonly hidden?: boolean;
+}) {
+  return (
+    <div class="progress">
+      {/* The keys differ because an element keeps the value that it once had. */}
+      {done === undefined ? (
+        <progress key="endless" aria-label={label} hidden={hidden} />
+      ) : (
+        <progress
+          key="known"
+          aria-label={label}
+          max={Math.max(1, total)}
+          value={total === 0 ? 1 : Math.min(done, total)}
+        />
+      )}
+      <span class="hint">{words}</span>
+    </div>
+  );
+}
+
+/** The text for a job whose number of rows is unknown. */
+const withoutRows: Readonly<Record<string, string>> = { Queued: "waiting for a runner", Running: "starting" };
+
+/** The progress of a job. */
+export function JobProgress({ label, job }: { readonly label: string; readonly job: Job }) {
+  const { rows_committed: done = 0, rows_total: total } = job.progress;
+  const isOpen = job.status in withoutRows;
+  const words = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
+  return (
+    <ProgressBar
+      label={label}
+      words={words}
+      hidden={job.status !== "Running"}
+      {...(total === undefined ? {} : { done, total })}
+    />
+  );
+}

@@ -1,0 +1,91 @@
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ApiError, call, setCredential } from "./api.ts";
+import type { Caller } from "./caller.ts";
+import { useTitle } from "./queries.ts";
+import { mark } from "./shell.tsx";
+import { Failure, messageOf } from "./view.tsx";
+
+const kinds = [
+  ["api-key", "API key"],
+  ["token", "Token"],
+] as const;
+
+interface Props {
+  readonly onCaller: (caller: Caller) => void;
+  /** The reason why another sign-in is needed. */
+  readonly message: string;
+}
+
+export function SignInPage({ onCaller, message }: Props) {
+  useTitle("Sign in");
+  const [[kind, label], setKind] = useState<(typeof kinds)[number]>(kinds[0]);
+  const [failed, setFailed] = useState(message);
+  const [isRefused, setRefused] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const secret = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => secret.current?.focus(), []);
+
+  function fail(text: string) {
+    setFailed(text);
+    setRefused(true);
+    secret.current?.focus();
+  }
+
+  async function submit(event: Event) {
+    event.preventDefault();
+    const value = secret.current?.value.trim() ?? "";
+    if (value === "") return fail("Enter your API key, or a token of your issuer.");
+    setBusy(true);
+    setCredential({ kind, value });
+    try {
+      onCaller(await call("describeCaller", {}));
+    } catch (error) {
+      setCredential(undefined);
+      const isUnknown = error instanceof ApiError && error.status === 401;
+      fail(isUnknown ? `The catalog does not accept this: ${error.message}.` : messageOf(error));
+      setBusy(false);
+    }
+  }
+
+  return (
+    <main class="sign-in" id="main">
+      <article>
+        <form onSubmit={submit} noValidate>
+          <p class="brand">
+            {mark}
+            <span>Tiltyard</span>
+          </p>
+          <h1 tabIndex={-1}>Sign in to the catalog</h1>
+          <fieldset>
+            <legend class="visually-hidden">Sign in with</legend>
+            {kinds.map((each) => (
+              <label key={each[0]}>
+                <input type="radio" name="kind" checked={kind === each[0]} onChange={() => setKind(each)} />
+                {each[1]}
+              </label>
+            ))}
+          </fieldset>
+          <label for="secret">{label}</label>
+          <input
+            id="secret"
+            ref={secret}
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            autocapitalize="off"
+            required
+            aria-invalid={isRefused || undefined}
+            aria-describedby="sign-in-error sign-in-hint"
+          />
+          <div id="sign-in-error">
+            <Failure text={failed} />
+          </div>
+          <button type="submit" aria-disabled={isBusy}>
+            Sign in
+          </button>
+          <small id="sign-in-hint">It is kept until you sign out or close this tab, and in this tab only.</small>
+        </form>
+      </article>
+    </main>
+  );
+}
