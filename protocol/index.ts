@@ -2,7 +2,7 @@ export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
 export { type BodyBounds, bodies, numbers, sqlExpressions } from "./bounds.ts";
 export { ignoreClosedPipes } from "./closed-pipe.ts";
-export { closest, editDistance } from "./closest.ts";
+export { closest } from "./closest.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";
 export { millisecondsOf } from "./duration.ts";

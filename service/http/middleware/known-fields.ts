@@ -1,4 +1,4 @@
-import { type AnyContract, editDistance, onlyReads } from "@tiltyard/protocol";
+import { type AnyContract, closest, onlyReads } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
 import { invalidInput } from "../../domain/invalid-input.ts";
@@ -18,8 +18,6 @@ const limiting = [
   ["version", "at_version", "version_number"],
   ["dry_run", "preview", "validate_only", "simulate"],
 ] as const;
-/** The lengths of names with tolerated typos: of one letter, and of two letters. */
-const typos = { lengthMin: 4, lengthOfTwoMin: 7 };
 
 interface UnknownField {
   /** The name with its enclosing fields, such as `query.filtr`. */
@@ -106,18 +104,11 @@ function problemOf({ path, name, known }: UnknownField): string | undefined {
   const meant =
     known.find((each) => fold(each) === folded) ??
     known.find((each) => group?.some((synonym) => synonym === each)) ??
-    known.find((each) => isTypo(folded, fold(each)));
+    known.find((each) => fold(each) === closest(folded, known.map(fold)));
   if (meant !== undefined) return `${path}: no such field; did you mean ${meant}?`;
   return group && `${path}: this operation has no such field and would ignore it; leave it out`;
 }
 
 function fold(name: string): string {
   return name.replaceAll(/[_-]/g, "").toLowerCase();
-}
-
-function isTypo(given: string, known: string): boolean {
-  const length = Math.min(given.length, known.length);
-  if (length < typos.lengthMin) return false;
-  const most = length < typos.lengthOfTwoMin ? 1 : 2;
-  return Math.abs(given.length - known.length) <= most && editDistance(given, known) <= most;
 }

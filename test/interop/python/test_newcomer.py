@@ -78,3 +78,9 @@ def test_the_guide_to_jobs_works_after_the_other_pages(catalog, runner, folder):
     shell(catalog, folder, guide)
     count = 'curl -sS -H "x-api-key: $(cat data/development.key)" -X POST http://127.0.0.1:2333/v1/table/films/count_rows'
     assert shell(catalog, folder, f"""{count} -d '{{"predicate": "title_length IS NOT NULL"}}'""").strip() == "1000"
+
+
+def test_client_pages_work_after_the_other_pages(catalog, folder):
+    for page in ("clients/pylance.md", "clients/lancedb.md"):
+        for program in blocks(page, "python"):
+            run(catalog, folder, [sys.executable, "-c", program])
