@@ -47,6 +47,7 @@ const testsWithoutRay = [
   "datasets",
   "generated_client",
   "lancedb",
+  "newest_protocol",
   "object_stores",
   "peers",
   "pylance",

@@ -5,7 +5,7 @@ import pyarrow as pa
 from catalog import Catalog, staged_manifests, unfinished_manifests, version_in_manifest_name, wait_until
 from writers import (
     Writing,
-    check_eight_writers,
+    check_writers,
     check_writers_past_the_catalog,
     create_table,
     read_ids,
@@ -15,13 +15,13 @@ from writers import (
 
 
 def test_eight_writers_append_to_one_table_and_no_row_is_lost(catalog, table):
-    check_eight_writers(catalog, table, appends=10)
+    check_writers(catalog, table, count=8, appends=5)
     location = catalog.post(f"/v1/table/{'%24'.join(table)}/describe")["location"]
     assert staged_manifests(location) == []
 
 
 def test_writers_that_commit_past_the_catalog_and_through_it_lose_no_row(catalog, table):
-    check_writers_past_the_catalog(catalog, table, appends=10)
+    check_writers_past_the_catalog(catalog, table, appends=5)
 
 
 def test_writers_on_a_branch_and_on_main_do_not_meet(catalog, table):

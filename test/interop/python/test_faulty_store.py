@@ -12,7 +12,7 @@ from lance_namespace import CountTableRowsRequest
 from races import append_past, append_through, attempt, declare, open_past, open_through
 from writers import read_ids
 
-APPENDS = 10
+APPENDS = 5
 chance = random.Random(1)
 names = itertools.count(1)
 

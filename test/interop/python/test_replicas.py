@@ -23,7 +23,7 @@ def replicas(postgres, tmp_path):
 def test_eight_writers_on_three_replicas_lose_nothing(replicas):
     table = ["shared"]
     location = create_table(replicas[0], table).uri
-    writings = [Writing(index * 1_000_000, appends=10) for index in range(8)]
+    writings = [Writing(index * 1_000_000, appends=5) for index in range(8)]
     said = write_at_once(replicas, table, writings)
     assert "manifest" not in said.lower(), said
     for replica in replicas:

@@ -74,10 +74,10 @@ def read_ids(dataset: lance.LanceDataset) -> list[int]:
     return sorted(dataset.to_table()["id"].to_pylist())
 
 
-def check_eight_writers(catalog: Catalog, table: list[str], appends: int, storage_options=None) -> None:
-    """Eight writers append to one table: no row is lost, no version is skipped, and no client warns about manifests."""
+def check_writers(catalog: Catalog, table: list[str], count: int, appends: int, storage_options=None) -> None:
+    """Several writers append to one table: no row is lost, no version is skipped, and no client warns about manifests."""
     create_table(catalog, table, storage_options)
-    writings = [Writing(index * 1_000_000, appends, storage_options=storage_options) for index in range(8)]
+    writings = [Writing(index * 1_000_000, appends, storage_options=storage_options) for index in range(count)]
     said = write_at_once(catalog, table, writings)
     assert "manifest" not in said.lower(), said
     check_table(catalog, table, writings, storage_options)
