@@ -5,31 +5,9 @@ import json
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 PACKAGE = "lance-namespace-urllib3-client"
-# Prints the operations of the generated client with parameters and models, and the fields of the models.
-DESCRIBE = """
-import inspect, json, re
-from lance_namespace_urllib3_client import api, models
-
-operations, find = {}, re.findall
-for each in (value for name, value in vars(api).items() if name.endswith("Api")):
-    for name, function in inspect.getmembers(each, inspect.isfunction):
-        if name.endswith("_serialize"):
-            source = inspect.getsource(function)
-            called = inspect.getsource(getattr(each, name[1:].removesuffix("_serialize")))
-            [method], [path] = find(r"method='(\\w+)'", source), find(r"resource_path='([^']+)'", source)
-            operations[f"{method.lower()} {path}"] = {
-                "parameters": find(r"_query_params\\.append\\(\\('(\\w+)'", source),
-                "request": find(r"\\b(\\w+Request)\\b", called.split(") ->")[0]),
-                "response": find(r"'20\\d': .(\\w+).", called),
-            }
-fields = {
-    name: {field.alias or key: find(r"models\\.\\w+\\.(\\w+)", str(field.annotation)) for key, field in each.model_fields.items()}
-    for name, each in vars(models).items() if hasattr(each, "model_fields") and "actual_instance" not in each.model_fields
-}
-print(json.dumps([operations, fields]))
-"""
 
 
 def test_the_served_document_has_the_newest_protocol(catalog, tmp_path):
@@ -37,7 +15,9 @@ def test_the_served_document_has_the_newest_protocol(catalog, tmp_path):
     subprocess.run([*pip, PACKAGE], check=True, timeout=120)
     [wheel] = tmp_path.glob("*.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path)
-    described = subprocess.run([sys.executable, "-c", DESCRIBE], cwd=tmp_path, check=True, capture_output=True, text=True)
+    describe = [sys.executable, Path(__file__).with_name("describe_client.py")]
+    environment = {"PYTHONPATH": str(tmp_path)}
+    described = subprocess.run(describe, env=environment, check=True, capture_output=True, text=True)
     lacks = missing_in(catalog.get("/openapi.json"), *json.loads(described.stdout))
     assert lacks == [], f"{wheel.stem} has more than the catalog: the protocol changed"
 
