@@ -1,6 +1,7 @@
 import { type Access, CatalogError, formatIdentifier, type Identifier, includedRoles } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
-import { findApiKey, findApiKeyOfToken, type JobGrant, type KeyOwner, listGrantsOf } from "../store/principals.ts";
+import { findApiKey, findApiKeyOfToken, type KeyOwner } from "../store/api-keys.ts";
+import { type JobGrant, listGrantsOf } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, hashApiKey } from "./api-key.ts";
 import { grantsOfAttempt } from "./job-key.ts";

@@ -4,7 +4,8 @@ import { codeOf, type Role } from "@tiltyard/protocol";
 import writeFileAtomic from "write-file-atomic";
 import type { Log } from "../log.ts";
 import { deleteAccessTokens } from "../store/access-tokens.ts";
-import { deleteApiKey, findApiKeyHash, putApiKey, putGrant, revokedHash } from "../store/principals.ts";
+import { deleteApiKey, findApiKeyHash, putApiKey, revokedHash } from "../store/api-keys.ts";
+import { putGrant } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, generateApiKey, hashApiKey } from "./api-key.ts";
 

@@ -15,7 +15,7 @@ import type { Caller } from "../domain/transaction.ts";
 import { checkBackfill, requireColumn } from "../rows/columns.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { Automation } from "../store/automations.ts";
-import { listGrantsOf } from "../store/principals.ts";
+import { listGrantsOf } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 

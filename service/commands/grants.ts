@@ -2,8 +2,8 @@ import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/p
 import { Argument, Command } from "commander";
 import { operator } from "../domain/audit.ts";
 import { putGrant, revokeGrant } from "../domain/principals.ts";
+import { listGrants } from "../store/grants.ts";
 import { findNamespace } from "../store/namespaces.ts";
-import { listGrants } from "../store/principals.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
 import { print, printTable } from "./output.ts";
 

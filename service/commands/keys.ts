@@ -2,7 +2,7 @@ import { type Identifier, parseIdentifier, type Role, roles } from "@tiltyard/pr
 import { Command, Option } from "commander";
 import { operator } from "../domain/audit.ts";
 import { createApiKey, revokeApiKey } from "../domain/principals.ts";
-import { listApiKeys } from "../store/principals.ts";
+import { listApiKeys } from "../store/api-keys.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
 import { print, printTable } from "./output.ts";
 

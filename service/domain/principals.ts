@@ -8,7 +8,8 @@ import {
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import { isReservedKeyId } from "../auth/reserved-keys.ts";
-import * as records from "../store/principals.ts";
+import { deleteApiKey, putApiKey, revokeApiKeyInPlace } from "../store/api-keys.ts";
+import * as grants from "../store/grants.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import type { Origin } from "./transaction.ts";
@@ -31,11 +32,11 @@ export async function createApiKey(
   session: Session,
   origin: Origin,
   principal: string,
-  grant: records.Grant | undefined,
+  grant: grants.Grant | undefined,
 ): Promise<NewApiKey> {
   checkPrincipal(principal, KeyOwner);
   const { id, key } = generateApiKey();
-  await records.putApiKey(session, id, principal, hashApiKey(key));
+  await putApiKey(session, id, principal, hashApiKey(key));
   if (grant !== undefined) await putGrant(session, origin, principal, grant);
   const properties = { api_key_id: id, principal };
   const audit = prepareAudit({ ...origin, contract: managementContracts.createApiKey, objects: [[]], properties });
@@ -46,9 +47,7 @@ export async function createApiKey(
 /** Revokes a key with its tokens. @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
 export async function revokeApiKey(session: Session, origin: Origin, id: string): Promise<string> {
   // The next start would install a deleted key of the configuration again.
-  const principal = isReservedKeyId(id)
-    ? await records.revokeApiKeyInPlace(session, id)
-    : await records.deleteApiKey(session, id);
+  const principal = isReservedKeyId(id) ? await revokeApiKeyInPlace(session, id) : await deleteApiKey(session, id);
   if (principal === undefined)
     throw new CatalogError("ApiKeyNotFound", `the key ${id} does not exist. See the list of keys`);
   const properties = { api_key_id: id, principal };
@@ -67,10 +66,10 @@ export async function putGrant(
   session: Session,
   origin: Origin,
   principal: string,
-  grant: records.Grant,
+  grant: grants.Grant,
 ): Promise<string> {
   checkPrincipal(principal);
-  await records.putGrant(session, principal, grant);
+  await grants.putGrant(session, principal, grant);
   const { namespace, role } = grant;
   const properties = { principal, role };
   const audit = prepareAudit({
@@ -90,7 +89,7 @@ export async function revokeGrant(
   principal: string,
   namespace: Identifier,
 ): Promise<string> {
-  if (!(await records.deleteGrant(session, principal, namespace)))
+  if (!(await grants.deleteGrant(session, principal, namespace)))
     throw new CatalogError(
       "GrantNotFound",
       `${principal} has no role on ${formatIdentifier(namespace)}; see the list of grants`,

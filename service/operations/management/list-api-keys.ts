@@ -1,7 +1,7 @@
 import type { managementContracts } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../../domain/page.ts";
-import { listApiKeys as listKeys } from "../../store/principals.ts";
+import { listApiKeys as listKeys } from "../../store/api-keys.ts";
 import type { Handler } from "../handler.ts";
 
 const apiKeys = { name: "api-keys", key: z.object({ createdAtMillis: z.int(), id: keyText }) };

@@ -1,7 +1,7 @@
 import type { managementContracts } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../../domain/page.ts";
-import { listGrants as list } from "../../store/principals.ts";
+import { listGrants as list } from "../../store/grants.ts";
 import type { Handler } from "../handler.ts";
 
 const grants = { name: "grants", key: z.object({ principal: keyText, namespace: z.array(keyText) }) };
