@@ -15,7 +15,7 @@ import { Runner } from "./components/runner/runner.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 
-/** Everything that a stack consists of. */
+/** The parts of a stack. */
 export async function deploy(config: StackConfig, read = readDefinitions): Promise<Outputs> {
   const definitions = await findDefinitions(config, read);
   const { cluster, database } = await createCluster(config);

@@ -10,7 +10,7 @@ const jobOperations: readonly string[] = [
   "CleanUpTable",
 ];
 /** The prefix of the reason of a waiting job. */
-const waitsFor = "it waits: ";
+const waitsFor = "Waiting: ";
 
 /** An open job of the catalog. */
 export type OpenJob = Pick<

@@ -20,7 +20,7 @@ export interface Limits {
 }
 
 /** The default reason of an attempt that the platform reports no reason for. */
-const noRoom = "its Ray cluster does not get ready: is the KubeRay operator running?";
+const noRoom = "The Ray cluster did not become ready. Is the KubeRay operator running?";
 
 export interface Event {
   readonly job: string;
@@ -128,7 +128,7 @@ export class Reconciler {
    * ended job.
    */
   async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
-    const text = `given up after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
+    const text = `abandoned after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
     await this.#jobs.fail(job.id, job.attempt, { reason: text });
     this.#tell({ job: job.id, text });
     return true;
@@ -145,7 +145,7 @@ export class Reconciler {
       await this.#jobs.end(job, () => describe(reason));
       return false;
     }
-    const text = `given up after ${job.attempt} attempts: ${reason}`;
+    const text = `abandoned after ${job.attempt} attempts: ${reason}`;
     await this.#jobs.fail(job.id, job.attempt, await describe(text));
     this.#tell({ job: job.id, text });
     return true;

@@ -48,7 +48,7 @@ type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ?
 export type CatalogRequest<C extends AnyContract> = {
   /** The parts of the object's identifier; the root namespace when absent. */
   readonly id?: readonly string[];
-  /** The name of the index for the operations on one. */
+  /** The name of the index, for operations on a single index. */
   readonly indexName?: string;
 } & QueryOf<C> &
   Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };

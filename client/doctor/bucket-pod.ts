@@ -6,7 +6,7 @@ import { managedBy } from "../ray/manifest.ts";
 
 /** The settings of the catalog that the program needs. Secrets are not copied. */
 const settings = ["TILTYARD_WAREHOUSE", "AWS_REGION"];
-/** The timeout, which is sufficient for a node that must pull the image. */
+/** The timeout, which includes the pull of the image by a new node. */
 const timeoutSeconds = 180;
 const pollMs = 1_000;
 

@@ -60,9 +60,7 @@ function reasonsOfPod(pod: V1Pod): string[] {
   const unscheduled = pod.status?.conditions?.find((each) => each.type === "PodScheduled" && each.status === "False");
   if (unscheduled !== undefined) {
     const selector = Object.keys(pod.spec?.nodeSelector ?? {}).join(", ");
-    return [
-      `no node for it${selector && ` with the label ${selector}`} (${unscheduled.message ?? unscheduled.reason})`,
-    ];
+    return [`no node${selector && ` with the label ${selector}`} (${unscheduled.message ?? unscheduled.reason})`];
   }
   const containers = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
   return containers.flatMap(({ state, image }) => {

@@ -51,7 +51,7 @@ interface Running {
   readonly process: ChildProcess;
   readonly socket: string;
   readonly agent: Agent;
-  /** Reports whether the catalog itself stops it. */
+  /** True while the catalog itself stops the process. */
   isExpected: boolean;
   /** Resolves with the reason of the exit. */
   readonly ended: Promise<string>;

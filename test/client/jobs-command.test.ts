@@ -94,7 +94,7 @@ describe("tiltyard jobs", () => {
 
   test("watch and list show the reason of a waiting job", async () => {
     const job = await open();
-    const reason = "it waits: no node for it (0/3 nodes are available)";
+    const reason = "Waiting: no node (0/3 nodes are available)";
     await alter(job, "Queued", { reason });
     expect((await start("list", "--open").finished).stdout).toContain(` ${reason} `);
     const watching = start("watch", job);

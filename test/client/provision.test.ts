@@ -63,13 +63,13 @@ describe.concurrent("a Ray cluster", () => {
       },
     );
     expect(told).toEqual([
-      "1 of 2 pods ready, 1 scheduled: no node for it with the label geneva.lancedb.com/ray-head (0/3 nodes are available)",
+      "1 of 2 pods ready, 1 scheduled: no node with the label geneva.lancedb.com/ray-head (0/3 nodes are available)",
       "2 of 2 pods ready, 2 scheduled",
     ]);
   });
 
   test.for<[string, () => V1Pod, RegExp]>([
-    ["no node has the label", () => rayPod("a", "head", unschedulable), /no node for it with the label geneva/],
+    ["no node has the label", () => rayPod("a", "head", unschedulable), /no node with the label geneva/],
     [
       "its image cannot be had",
       () =>

@@ -125,7 +125,7 @@ function itsTests(variant: "eks" | "gke"): void {
       expect(await nodeCounts(cluster(), groups)).toEqual({ ...fewest, [head]: 1 });
       stop.abort();
       await expect(provisioning).rejects.toThrow();
-      expect(told.at(-1)).toContain("no node for it with the label geneva.lancedb.com/ray-worker-cpu");
+      expect(told.at(-1)).toContain("no node with the label geneva.lancedb.com/ray-worker-cpu");
     });
 
     // GKE has its own autoscaler, which does not support priorities.

@@ -514,13 +514,13 @@ describe("jobs", () => {
     await visit(page, "jobs/studio");
     for (const title of ["Compact table", "Index id", "Clean up table"])
       await row(page, title).filter({ hasText: "looked_after" }).waitFor();
-    const reason = "it waits: no node for it (0/3 nodes are available)";
+    const reason = "Waiting: no node (0/3 nodes are available)";
     const actions = [{ setPropertyAction: { key: "reason", value: reason } }];
     await catalog.call("alterTransaction", { id: indexed.body.job_id.split("$"), actions });
     await row(page, "Index id").filter({ hasText: "looked_after" }).getByText(reason).waitFor();
     await row(page, "Index id").filter({ hasText: "looked_after" }).getByRole("link").click();
     await page.getByRole("heading", { level: 1, name: "Index id" }).waitFor();
-    await page.getByText("It waits: no node for it (0/3 nodes are available).").waitFor();
+    await page.getByText("Waiting: no node (0/3 nodes are available).").waitFor();
     await page.getByText("BTREE").waitFor();
   });
 

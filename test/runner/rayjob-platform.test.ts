@@ -188,7 +188,7 @@ describe("a job on Kubernetes", () => {
 
     test("for a node, or for an image, tells so in Kubernetes' words", async () => {
       put("head", unschedulable);
-      expect(await lackOf(initializing)).toBe("no node for it (0/3 nodes have a GPU)");
+      expect(await lackOf(initializing)).toBe("no node (0/3 nodes have a GPU)");
       put("worker", withoutImage);
       expect(await lackOf(initializing)).toContain("; ImagePullBackOff of ours:1 (no such tag)");
     });
@@ -208,7 +208,7 @@ describe("a job on Kubernetes", () => {
     test("for its first worker tells so while it runs, and nothing of further ones", async () => {
       put("head", ready);
       put("worker", unschedulable);
-      expect(await lackOf(running)).toBe("no node for it (0/3 nodes have a GPU)");
+      expect(await lackOf(running)).toBe("no node (0/3 nodes have a GPU)");
       put("worker", ready);
       expect(await lackOf(running)).toBeUndefined();
     });

@@ -219,12 +219,12 @@ describe("the runner", () => {
     await runner.reconcile();
     expect(await each.describe(job)).toMatchObject({
       status: "Failed",
-      reason: "given up after 2 attempts: it was killed again",
+      reason: "abandoned after 2 attempts: it was killed again",
     });
     const { attempts } = (await each.catalog.call("listJobAttempts", { id: job.split("$") })).body;
     expect(attempts).toMatchObject([
       { number: 1, reason: "it was killed", lines: ["the last line"] },
-      { number: 2, reason: "given up after 2 attempts: it was killed again", lines: ["the last line"] },
+      { number: 2, reason: "abandoned after 2 attempts: it was killed again", lines: ["the last line"] },
     ]);
   });
 
@@ -295,16 +295,16 @@ describe("the runner", () => {
       await runner.reconcile();
       return (await each.describe(job)).reason;
     };
-    expect(await reasonWhile("waiting", "0/3 nodes are available")).toBe("it waits: 0/3 nodes are available");
-    expect(await reasonWhile("waiting", "ErrImagePull of ours:1")).toBe("it waits: ErrImagePull of ours:1");
+    expect(await reasonWhile("waiting", "0/3 nodes are available")).toBe("Waiting: 0/3 nodes are available");
+    expect(await reasonWhile("waiting", "ErrImagePull of ours:1")).toBe("Waiting: ErrImagePull of ours:1");
     expect(await reasonWhile("starting")).toBeUndefined();
-    expect(await reasonWhile("running", "no GPU")).toBe("it waits: no GPU");
+    expect(await reasonWhile("running", "no GPU")).toBe("Waiting: no GPU");
     expect(await reasonWhile("running")).toBeUndefined();
   });
 
   test.each([
     ["waiting", "0/3 nodes are available", "0/3 nodes are available"],
-    ["waiting", undefined, "its Ray cluster does not get ready: is the KubeRay operator running?"],
+    ["waiting", undefined, "The Ray cluster did not become ready. Is the KubeRay operator running?"],
     ["running", "0/3 nodes are available", "0/3 nodes are available"],
   ] as const)("fails what finds no room in its time while %s with %s, and stops it", async (state, lack, told) => {
     await using each = await yard();
@@ -313,7 +313,7 @@ describe("the runner", () => {
     each.platform.become(job, 1, state, undefined, lack);
     const hasty = each.runner({ roomMs: 0, cancelGraceMs: 0 });
     await hasty.reconcile();
-    const reason = `given up after 0 min without room: ${told}`;
+    const reason = `abandoned after 0 min without room: ${told}`;
     expect(await each.describe(job)).toMatchObject({ status: "Failed", reason });
     await hasty.reconcile();
     expect(each.platform.stopped).toEqual([`${job} 1`]);
@@ -328,7 +328,7 @@ describe("the runner", () => {
     await each.runner({ roomMs: 0 }).reconcile();
     expect(await each.describe(queued)).toMatchObject({
       status: "Queued",
-      reason: "it waits: the queue team-a has not admitted it",
+      reason: "Waiting: the queue team-a has not admitted it",
     });
     expect((await each.describe(running)).status).toBe("Queued");
   });

@@ -64,7 +64,7 @@ describe("an attempt", () => {
   test("is alive only by the heartbeats of its process after its start, whatever the runner reports", async () => {
     const job = await openJob();
     await claimAttempt(catalog, job);
-    const ofRunner = { id: job.split("$"), attempt: 1, reason: "it waits: no GPU" };
+    const ofRunner = { id: job.split("$"), attempt: 1, reason: "Waiting: no GPU" };
     const claimed = await describeJob(job);
     await expect
       .poll(async () => (await catalog.call("heartbeatJobAttempt", ofRunner)).body.job.heartbeat)

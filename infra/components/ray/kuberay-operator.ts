@@ -19,7 +19,7 @@ export interface KubeRayOperatorArgs {
   readonly operator: OperatorSettings;
   /** Resource definitions, which are created and upgraded before the operator; undefined where Helm installs them. */
   readonly definitions: readonly Definition[] | undefined;
-  /** Added to those of the chart that are given here. */
+  /** Values that are merged with those of the stack. */
   readonly values: ChartValues | undefined;
   /** The resources that its pods need: their namespace and their priority class. */
   readonly before: readonly pulumi.Resource[];

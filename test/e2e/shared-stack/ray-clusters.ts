@@ -73,7 +73,7 @@ describeOnOurs(
         cluster().kubeConfig(),
         (stuck) => stuck.some((reason) => reason.includes("example.com/nowhere")),
       );
-      expect(told.join()).toContain("no node for it with the label example.com/nowhere");
+      expect(told.join()).toContain("no node with the label example.com/nowhere");
       await isGone("stuck");
     }, 30_000);
 

@@ -119,7 +119,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await startRunner({ nowhere: { head_group: { node_selector: { [label]: "true" } } } });
     const id = await backfill("four", "nowhere");
     // Other tests use separate nodes.
-    const waits = new RegExp(`^it waits: no node for it with the label ${label} \\(0/\\d+ nodes are available: `);
+    const waits = new RegExp(`^Waiting: no node with the label ${label} \\(0/\\d+ nodes are available: `);
     await untilReason(id, waits);
     expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
     const node = `/api/v1/nodes/${platformNodes.head}`;
@@ -154,7 +154,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
       // The API server enforces the quota after the first pass of the controller manager.
       await until(async () => (await api.find(quota))?.status?.hard?.pods === "0");
       id = await backfill("five");
-      const waits = /^it waits: .*exceeded quota: no-pods/;
+      const waits = /^Waiting: .*exceeded quota: no-pods/;
       await untilReason(id, waits);
       expect(await describe(id)).toMatchObject({ status: "Queued", attempt: 1 });
     } finally {
