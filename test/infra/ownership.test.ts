@@ -18,7 +18,7 @@ function role(more: Partial<OwnedObject["metadata"]> = {}): OwnedObject {
 const namespace = (more: Partial<OwnedObject["metadata"]>): OwnedObject => ({ ...role(more), kind: "Namespace" });
 
 describe("an object that exists", () => {
-  test("is taken over when the same deployment created it as the same resource", () => {
+  test("is adopted when the same deployment created it as the same resource", () => {
     expect(refusalOf(role(), role(), false)).toBeUndefined();
   });
 
@@ -33,7 +33,7 @@ describe("an object that exists", () => {
     );
   });
 
-  test("is taken over when the stack has retained it and would retain it again", () => {
+  test("is adopted when the stack has retained it and would retain it again", () => {
     const retained = namespace({ annotations: { ...marks, [annotations.deployment]: "deployment-1" } });
     const wanted = namespace({ annotations: { ...marks, [annotations.deployment]: "deployment-2" } });
     expect(refusalOf(wanted, retained, true)).toBeUndefined();
@@ -48,7 +48,7 @@ describe("an object that exists", () => {
     );
   });
 
-  test("without an owner is taken over when it is a namespace or a claim, and refused otherwise", () => {
+  test("without an owner is adopted when it is a namespace or a claim, and refused otherwise", () => {
     expect(refusalOf(namespace({}), namespace({ labels: {}, annotations: {} }), false)).toBeUndefined();
     expect(refusalOf(role(), role({ labels: {}, namespace: "lancedb" }), false)).toBe(
       "the ClusterRole lancedb/ray-role exists, and no stack has created it. Delete it, or choose another name. " +

@@ -82,7 +82,7 @@ describe("an id is refused", () => {
     ]);
   });
 
-  test("that is half a character, or none", async () => {
+  test("rejects lone surrogates and invalid UTF-8", async () => {
     expect(await refusal("/v1/namespace/%C3/create")).toEqual([400, "id: is not percent-encoded UTF-8"]);
     const operations = [{ declare_table: { id: ["\ud800"] } }];
     expect(await send("/v1/table/batch-commit", { operations })).toEqual([400, containing("not valid Unicode")]);
@@ -168,8 +168,8 @@ describe("a body is refused", () => {
     ["with a deep key that is not known", `{"x": ${"[".repeat(60_000)}`, "nests deeper than 128 levels"],
     ["with too many values", `{"x": [${"1,".repeat(8_192)}1]}`, "has more than 8192 values"],
     ["with too many keys", `{${Array(4_097).fill('"x":1').join()}}`, "has more than 4096 keys"],
-    ["with half a character", '{"context": {"a": "\\ud800"}}', "context.a: is not valid Unicode"],
-    ["with half a character in a key", '{"context": {"\\udc00": "a"}}', "is not valid Unicode"],
+    ["with a lone surrogate", '{"context": {"a": "\\ud800"}}', "context.a: is not valid Unicode"],
+    ["with a lone surrogate in a key", '{"context": {"\\udc00": "a"}}', "is not valid Unicode"],
     ["with two documents", "{}{}", "the body is not JSON"],
     ["with a comment", "{/**/}", "the body is not JSON"],
     ["with NaN", '{"version": NaN}', "the body is not JSON"],
@@ -345,7 +345,7 @@ describe("a location is refused", () => {
     ["that climbs by an encoded backslash", () => `${warehouse()}/a%5c..%5cx`],
     ["with a NUL", () => `${warehouse()}/a%00b`],
     ["with a line break", () => `${warehouse()}/a\nb`],
-    ["with half a character", () => `${warehouse()}/\ud800`],
+    ["with a lone surrogate", () => `${warehouse()}/\ud800`],
     ["with an empty segment", () => `${warehouse()}//a`],
     ["with a query", () => `${warehouse()}/a?x=1`],
     ["on another host", () => "file://evil.example/a"],
