@@ -1,28 +1,166 @@
+import { keepPreviousData } from "@tanstack/preact-query";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type AnswerTo, ApiError } from "./api.ts";
+import { type AnswerTo, ApiError, call, type RequestTo } from "./api.ts";
 import { bytes } from "./format.ts";
+import { mainBranch, useBranches } from "./history.tsx";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
-import { Empty, Hint, Loaded, Note, sentence, Table } from "./view.tsx";
+import {
+  dialog,
+  Empty,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  messageOf,
+  Note,
+  Select,
+  sentence,
+  Table,
+  textsOf,
+} from "./view.tsx";
 
 type FirstRows = AnswerTo<"listTableRows">;
 type Value = NonNullable<FirstRows["rows"][number][number]>;
 
-const rowsAtFirst = 20;
-const rowsMax = 100;
+const pageSize = 20;
 /** The maximum number of characters of a value on a single line. */
 const shortMax = 24;
 /** The maximum size of a thumbnail in CSS pixels. */
 const thumbnailMax = { width: 160, height: 80 };
 
-/** The first rows of a table. */
-export function Rows({ id }: PageProps) {
-  const [limit, setLimit] = useState(rowsAtFirst);
-  const onMore = limit < rowsMax ? () => setLimit(rowsMax) : undefined;
+/** The rows of a table at a version of a branch, by page. */
+export function Rows({ id, state }: PageProps) {
+  const [search, setSearch] = useState<Search>({
+    branch: state.branch ?? mainBranch,
+    version: state.version ?? "",
+    filter: "",
+    sort: "",
+    order: "",
+  });
+  const [offset, setOffset] = useState(0);
+  const [hidden, setHidden] = useState<readonly string[]>([]);
+  const { branch, filter, sort, order } = search;
+  const request = {
+    id,
+    branch,
+    ...(search.version !== "" && { version: Number(search.version) }),
+    ...(filter !== "" && { filter }),
+    ...(sort !== "" && { sort, descending: order === "descending" }),
+  };
+  const rows = useCall("listTableRows", { ...request, limit: pageSize, offset }, { placeholderData: keepPreviousData });
+  const names = rows.data?.columns.map(({ name }) => name) ?? [];
+  function apply(event: Event) {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const text = textsOf(event.currentTarget);
+    setOffset(0);
+    setSearch({
+      branch: text("branch"),
+      version: text("version"),
+      filter: text("filter"),
+      sort: text("sort"),
+      order: text("order"),
+    });
+  }
   return (
-    <Loaded query={useCall("listTableRows", { id, limit })} instead={instead}>
-      {(found) => <FoundRows found={found} onMore={onMore} />}
-    </Loaded>
+    <>
+      <form class="filters" onSubmit={apply} aria-label="Rows to show">
+        <Branches id={id} branch={branch} />
+        <Field label="Version">
+          <Input
+            name="version"
+            inputMode="numeric"
+            pattern="[0-9]*"
+            placeholder="latest"
+            defaultValue={search.version}
+          />
+        </Field>
+        <Field label="Filter">
+          <Input name="filter" placeholder="SQL, such as year > 1990" />
+        </Field>
+        <Field label="Sort by">
+          <Select name="sort" options={[["", "none"], ...names.map((name) => [name, name] as const)]} />
+        </Field>
+        <Field label="Order">
+          <Select
+            name="order"
+            options={[
+              ["ascending", "ascending"],
+              ["descending", "descending"],
+            ]}
+          />
+        </Field>
+        <button type="submit" class="secondary">
+          Show
+        </button>
+      </form>
+      <Loaded query={rows.error === null ? rows : { ...rows, data: undefined }} instead={instead}>
+        {(found) => (
+          <>
+            <ColumnPicker names={names} hidden={hidden} onChange={setHidden} />
+            <FoundRows found={found} hidden={hidden} offset={offset} request={request} />
+            <div class="buttons">
+              <button
+                type="button"
+                class="outline small"
+                disabled={offset === 0}
+                onClick={() => setOffset(offset - pageSize)}
+              >
+                Previous rows
+              </button>
+              <button
+                type="button"
+                class="outline small"
+                disabled={found.rows.length < pageSize}
+                onClick={() => setOffset(offset + pageSize)}
+              >
+                Next rows
+              </button>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+type Search = Readonly<Record<"branch" | "version" | "filter" | "sort" | "order", string>>;
+
+function Branches({ id, branch }: { readonly id: PageProps["id"]; readonly branch: string }) {
+  const { data = {} } = useBranches(id);
+  const names = new Set([mainBranch, branch, ...Object.keys(data).sort()]);
+  return (
+    <Field label="Branch">
+      <Select name="branch" value={branch} options={[...names].map((name) => [name, name] as const)} />
+    </Field>
+  );
+}
+
+function ColumnPicker({
+  names,
+  hidden,
+  onChange,
+}: {
+  readonly names: readonly string[];
+  readonly hidden: readonly string[];
+  readonly onChange: (hidden: readonly string[]) => void;
+}) {
+  const toggle = (name: string) =>
+    onChange(hidden.includes(name) ? hidden.filter((each) => each !== name) : [...hidden, name]);
+  return (
+    <details class="columns">
+      <summary>Columns</summary>
+      <fieldset>
+        <legend class="visually-hidden">Columns to show</legend>
+        {names.map((name) => (
+          <label key={name}>
+            <input type="checkbox" checked={!hidden.includes(name)} onChange={() => toggle(name)} />
+            {name}
+          </label>
+        ))}
+      </fieldset>
+    </details>
   );
 }
 
@@ -38,44 +176,70 @@ function instead(error: unknown) {
   return error.status === 406 ? <Note>{sentence(error.message)}</Note> : undefined;
 }
 
+type RowsRequest = RequestTo<"listTableRows">;
+
 interface FoundRowsProps {
   readonly found: FirstRows;
-  readonly onMore: (() => void) | undefined;
+  readonly hidden: readonly string[];
+  readonly offset: number;
+  readonly request: RowsRequest;
 }
 
-function FoundRows({ found: { version, columns, columns_in_all: inAll, rows }, onMore }: FoundRowsProps) {
+function FoundRows({ found, hidden, offset, request }: FoundRowsProps) {
+  const { version, columns, columns_in_all: inAll, rows } = found;
   if (rows.length === 0)
     return (
       <Empty>
-        <p>Version {version} of this table has no rows.</p>
+        {offset > 0 || request.filter !== undefined ? (
+          <p>No more rows match.</p>
+        ) : (
+          <p>Version {version} of this table has no rows.</p>
+        )}
       </Empty>
     );
   const count = rows.length === 1 ? "One row" : `${rows.length} rows`;
   const among = columns.length < inAll ? `, with ${columns.length} of ${inAll} columns` : "";
-  const hidden = <span class="hint">not shown</span>;
-  const cellsOf = (row: FirstRows["rows"][number]) =>
-    columns.map(({ is_shown: isShown }, index) => (isShown ? <Cell value={row[index] ?? null} /> : hidden));
+  const unknown = <span class="hint">not shown</span>;
+  const chosen = columns.map((column, index) => ({ ...column, index })).filter(({ name }) => !hidden.includes(name));
   return (
     <>
-      <Hint>{`${count} of version ${version}${among}. Long values are cut.`}</Hint>
+      <Hint>{`${count} of version ${version}, from row ${offset + 1}${among}. Long values are cut.`}</Hint>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the rows. */}
       <section class="scroll" tabIndex={0} aria-label="Rows">
         <Table
-          columns={columns.map(({ name }) => name)}
-          rows={rows.map((row, key) => ({ key, cells: cellsOf(row) }))}
+          columns={chosen.map(({ name }) => name)}
+          rows={rows.map((row, key) => ({
+            key,
+            cells: chosen.map(({ name, index, is_shown: isShown }) =>
+              isShown ? (
+                <Cell
+                  key={name}
+                  value={row[index] ?? null}
+                  onWhole={() => showWhole({ ...request, columns: [name], offset: offset + key, whole: true }, name)}
+                />
+              ) : (
+                unknown
+              ),
+            ),
+          }))}
           class="data"
         />
       </section>
-      {onMore && rows.length === rowsAtFirst && (
-        <button type="button" class="quiet more" onClick={onMore}>
-          Show up to {rowsMax} rows
-        </button>
-      )}
     </>
   );
 }
 
-function Cell({ value }: { readonly value: Value | null }) {
+/** Shows a whole value in a dialog. */
+async function showWhole(request: RowsRequest, name: string): Promise<void> {
+  const text = await call("listTableRows", request).then(
+    ({ rows }) => rows[0]?.[0]?.text ?? "null",
+    (error) => messageOf(error),
+  );
+  const content = <pre class="log">{text}</pre>;
+  await dialog(name, content, <button type="submit">Close</button>);
+}
+
+function Cell({ value, onWhole }: { readonly value: Value | null; readonly onWhole: () => void }) {
   if (value === null) return <span class="hint">null</span>;
   const { text, length, unit, image } = value;
   const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${length} ${unit}`;
@@ -86,6 +250,11 @@ function Cell({ value }: { readonly value: Value | null }) {
       {image && <Thumbnail image={image} label={label} />}
       {!isImageAlone && <span class={text.length > shortMax ? "mono long" : "mono"}>{cutText(value)}</span>}
       {size !== "" && <span class="hint">{size}</span>}
+      {length !== undefined && unit !== "bytes" && (
+        <button type="button" class="quiet small" onClick={onWhole}>
+          Whole value
+        </button>
+      )}
     </div>
   );
 }

@@ -2,14 +2,15 @@ import { useQuery } from "@tanstack/preact-query";
 import type { Identifier } from "@tiltyard/protocol";
 import { useState } from "preact/hooks";
 import { type AnswerTo, call } from "./api.ts";
-import { ago, bytes, dateAndTime, day, timeOfDay } from "./format.ts";
+import { may } from "./caller.ts";
+import { ago, bytes, dateAndTime, day, parseName, timeOfDay } from "./format.ts";
 import { Pages } from "./list.tsx";
-import { readAll, useList } from "./queries.ts";
-import type { PageProps } from "./routes.ts";
-import { Empty, Hint, Loaded } from "./view.tsx";
+import { readAll, useAction, useList } from "./queries.ts";
+import { linkTo, type PageProps } from "./routes.ts";
+import { announce, confirm, Empty, Failure, Field, Hint, Input, Loaded, Mono, messageOf, readForm } from "./view.tsx";
 
 type Tags = AnswerTo<"listTableTags">["tags"];
-type Version = AnswerTo<"listTableVersions">["versions"][number];
+type Version = AnswerTo<"listTableHistory">["versions"][number];
 
 const limit = 50;
 export const mainBranch = "main";
@@ -41,7 +42,7 @@ export function useBranches(id: Identifier) {
 }
 
 /** The versions of a table by branch. */
-export function History({ id }: PageProps) {
+export function History({ id, caller }: PageProps) {
   const [branch, setBranch] = useState(mainBranch);
   const tags = useTags(id);
   return (
@@ -70,7 +71,11 @@ export function History({ id }: PageProps) {
                 Made from {from.parentBranch ?? mainBranch}, version {from.parentVersion}.
               </Hint>
             )}
-            <Loaded query={tags}>{(known) => <Versions key={branch} id={id} branch={branch} tags={known} />}</Loaded>
+            <Loaded query={tags}>
+              {(known) => (
+                <Versions key={branch} id={id} branch={branch} tags={known} mayChange={may(caller, "writer", id)} />
+              )}
+            </Loaded>
           </>
         );
       }}
@@ -79,9 +84,18 @@ export function History({ id }: PageProps) {
 }
 
 /** The versions of a branch as a timeline, the latest first, with a heading for each day. */
-function Versions({ id, branch, tags }: { readonly id: Identifier; readonly branch: string; readonly tags: Tags }) {
-  const request = { id, descending: true, limit, ...(branch !== mainBranch && { branch }) };
-  const list = useList("listTableVersions", request, ({ versions }) => versions);
+function Versions({
+  id,
+  branch,
+  tags,
+  mayChange,
+}: {
+  readonly id: Identifier;
+  readonly branch: string;
+  readonly tags: Tags;
+  readonly mayChange: boolean;
+}) {
+  const list = useList("listTableHistory", { id, branch, limit }, ({ versions }) => versions);
   const dayOf = (version: Version | undefined) =>
     version?.timestamp_millis === undefined ? "At an unknown time" : day(version.timestamp_millis);
   const tagsOf = ({ version }: Version) =>
@@ -100,7 +114,15 @@ function Versions({ id, branch, tags }: { readonly id: Identifier; readonly bran
                   {dayOf(version)}
                 </li>
               )}
-              <VersionItem key={version.version} of={version} isLatest={index === 0} tags={tagsOf(version)} />
+              <VersionItem
+                key={version.version}
+                id={id}
+                branch={branch}
+                of={version}
+                isLatest={index === 0}
+                tags={tagsOf(version)}
+                mayChange={mayChange}
+              />
             </>
           ))}
         </ol>
@@ -117,25 +139,36 @@ function Versions({ id, branch, tags }: { readonly id: Identifier; readonly bran
 }
 
 function VersionItem({
-  of: { version, timestamp_millis: at, manifest_size: size, metadata },
+  id,
+  branch,
+  of: { version, timestamp_millis: at, manifest_size: size, metadata, operation, principal },
   isLatest,
   tags,
+  mayChange,
 }: {
+  readonly id: Identifier;
+  readonly branch: string;
   readonly of: Version;
   readonly isLatest: boolean;
   readonly tags: readonly string[];
+  readonly mayChange: boolean;
 }) {
+  const [isOpened, setOpened] = useState(false);
   const more = Object.entries(metadata ?? {}).map(([name, value]) => ` · ${name}: ${value}`);
   return (
     <li class={isLatest ? "version latest" : "version"}>
       <div>
-        <strong>Version {version}</strong>
+        <button type="button" class="toggle" aria-expanded={isOpened} onClick={() => setOpened(!isOpened)}>
+          Version {version}
+        </button>
         {isLatest && <span class="badge accent">latest</span>}
         {tags.map((tag) => (
           <span class="badge tag" key={tag}>
             {tag}
           </span>
         ))}
+        {operation && <span>{operation}</span>}
+        {principal && <Principal name={principal} />}
       </div>
       <div class="hint">
         {at !== undefined && (
@@ -146,6 +179,121 @@ function VersionItem({
         {size !== undefined && ` · manifest of ${bytes(size)}`}
         {more}
       </div>
+      {isOpened && (
+        <>
+          <Changes id={id} branch={branch} version={version} />
+          <div class="buttons">
+            <a href={linkTo("table", id, "data", { branch, version: String(version) })}>View data at this version</a>
+            {mayChange && <VersionActions id={id} branch={branch} version={version} isLatest={isLatest} />}
+          </div>
+        </>
+      )}
     </li>
+  );
+}
+
+/** A principal, with a link to the job that acts in its name. */
+function Principal({ name }: { readonly name: string }) {
+  const [, job, owner] = /^job:(\S+) for (.*)$/.exec(name) ?? [];
+  if (job === undefined) return <Mono>{name}</Mono>;
+  return (
+    <span>
+      <a href={linkTo("job", parseName(job))}>a job</a> of <Mono>{owner}</Mono>
+    </span>
+  );
+}
+
+/** The rows and columns that a version added and removed. */
+function Changes({
+  id,
+  branch,
+  version,
+}: {
+  readonly id: Identifier;
+  readonly branch: string;
+  readonly version: number;
+}) {
+  const query = useQuery({
+    queryKey: ["changes", id, branch, version],
+    queryFn: async ({ signal }) => {
+      const read = async (at: number) => {
+        const request = { id, version: at, ...(branch !== mainBranch && { branch }) };
+        const [rows, { schema }] = await Promise.all([
+          call("countTableRows", request, signal),
+          call("describeTable", { ...request, load_detailed_metadata: true }, signal),
+        ]);
+        return { rows, columns: schema?.fields.map(({ name }) => name) ?? [] };
+      };
+      const before = version > 1 ? await read(version - 1).catch(() => undefined) : { rows: 0, columns: [] };
+      return { now: await read(version), before };
+    },
+  });
+  return (
+    <Loaded query={query} instead={(error) => <Hint>The changes are unknown: {messageOf(error)}</Hint>}>
+      {({ now, before }) => {
+        const rows = `${now.rows.toLocaleString("en")} rows`;
+        if (before === undefined) return <Hint>{rows}. The version before is gone.</Hint>;
+        const net = now.rows - before.rows;
+        const added = now.columns.filter((name) => !before.columns.includes(name));
+        const removed = before.columns.filter((name) => !now.columns.includes(name));
+        const known = [
+          net > 0 && `${net.toLocaleString("en")} rows added`,
+          net < 0 && `${(-net).toLocaleString("en")} rows deleted`,
+          net === 0 && "as many rows as before",
+          added.length > 0 && `columns added: ${added.join(", ")}`,
+          removed.length > 0 && `columns removed: ${removed.join(", ")}`,
+        ];
+        return <p class="changes">{[...known.filter(Boolean), `${rows} in all`].join(" · ")}</p>;
+      }}
+    </Loaded>
+  );
+}
+
+function VersionActions({
+  id,
+  branch,
+  version,
+  isLatest,
+}: {
+  readonly id: Identifier;
+  readonly branch: string;
+  readonly version: number;
+  readonly isLatest: boolean;
+}) {
+  const { run, failed } = useAction();
+  const at = { id, version, ...(branch !== mainBranch && { branch }) };
+  async function tag() {
+    const field = (
+      <Field label="Tag">
+        <Input name="tag" required />
+      </Field>
+    );
+    const text = await readForm(`Tag version ${version}`, field, "Create the tag");
+    if (text === undefined) return;
+    run(async () => {
+      await call("createTableTag", { ...at, tag: text("tag") });
+      announce(`Version ${version} has the tag ${text("tag")}.`);
+    });
+  }
+  async function restore() {
+    const text = `A new version with the rows and columns of version ${version} becomes the latest. Nothing is deleted.`;
+    if (!(await confirm({ title: `Restore version ${version}?`, text, action: "Restore it" }))) return;
+    run(async () => {
+      await call("restoreTable", at);
+      announce(`Version ${version} is restored.`);
+    });
+  }
+  return (
+    <>
+      <button type="button" class="outline small" onClick={tag}>
+        Tag version {version}
+      </button>
+      {!isLatest && (
+        <button type="button" class="outline small" onClick={restore}>
+          Restore version {version}
+        </button>
+      )}
+      <Failure text={failed} />
+    </>
   );
 }

@@ -65,7 +65,7 @@ function Resumed({ onCaller }: { readonly onCaller: (caller: Caller) => void }) 
 
 /** Shows the page of the URL's fragment within the frame of all pages. */
 function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSignOut: () => void }) {
-  const [{ page, id, tab }, setRoute] = useState(currentRoute);
+  const [{ page, id, tab, state }, setRoute] = useState(currentRoute);
   useEffect(() => {
     const follow = () => setRoute(currentRoute());
     addEventListener("hashchange", follow);
@@ -86,7 +86,7 @@ function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSi
   }, [place, tab]);
   return (
     <Shell caller={caller} page={part} onSignOut={onSignOut}>
-      <Page key={place} id={id} tab={tab} caller={caller} />
+      <Page key={place} id={id} tab={tab} state={state} caller={caller} />
     </Shell>
   );
 }

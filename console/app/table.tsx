@@ -6,6 +6,7 @@ import { Rows } from "./data.tsx";
 import { nameOf } from "./format.ts";
 import { History, mainBranch, useTags } from "./history.tsx";
 import { JobList } from "./jobs.tsx";
+import { Overview } from "./overview.tsx";
 import { useAction, useCall, useTitle } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { Schema } from "./schema.tsx";
@@ -28,6 +29,7 @@ import {
 
 /** The parts of a table's page by their name in the URL. */
 const tabs: readonly (readonly [key: string, label: string, part: ComponentType<PageProps>])[] = [
+  ["overview", "Overview", Overview],
   ["history", "History", History],
   ["schema", "Schema", Schema],
   ["data", "Data", Rows],

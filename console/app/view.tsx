@@ -286,3 +286,29 @@ export async function confirm({
   );
   return (await dialog(title, <p>{text}</p>, buttons)) === "yes";
 }
+
+/** Asks for the values of a form. @returns The trimmed value of each field by its name; undefined if it was canceled. */
+export async function readForm(
+  title: string,
+  fields: Children,
+  action: string,
+): Promise<((name: string) => string) | undefined> {
+  let text: ((name: string) => string) | undefined;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    text = textsOf(event.currentTarget);
+    event.currentTarget.closest("dialog")?.close();
+  };
+  await dialog(
+    title,
+    <form onSubmit={submit}>
+      {fields}
+      <button type="submit">{action}</button>
+    </form>,
+    <button type="submit" class="secondary outline">
+      Cancel
+    </button>,
+  );
+  return text;
+}

@@ -25,6 +25,7 @@ import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
+import { listTableHistory } from "./version.ts";
 
 /** The contracts of this catalog in addition to the protocol: principals and roles, the audit, jobs, and dropped tables. */
 export const managementContracts = {
@@ -60,6 +61,7 @@ export const managementContracts = {
   protectTable,
   unprotectTable,
   listTableRows,
+  listTableHistory,
 } as const satisfies Record<string, AnyContract>;
 
 export type ManagementContracts = typeof managementContracts;

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { characters, sqlExpression, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { context, count, datasetReadErrors, queryInteger } from "../fields.ts";
+import { context, count, datasetReadErrors, queryBoolean, queryInteger, queryList } from "../fields.ts";
 
 /** The limits of the list of the first rows of a table. */
 export const shown = {
@@ -10,6 +11,8 @@ export const shown = {
   characters: 300,
   /** The items of a list. */
   items: 8,
+  /** The limits of a whole value. */
+  whole: { characters: 100_000, items: 4_096 },
   /** The bytes of binary values other than images. */
   bytes: 16,
   /** The bytes of an image. Larger images are omitted. */
@@ -40,18 +43,32 @@ const Column = z
 
 export const listTableRows = defineContract({
   operationId: "ListTableRows",
-  summary: "List the first rows of a table's latest version, for people: long values are cut",
+  summary: "List rows of a table for people: long values are cut",
   methods: ["GET"],
   path: "/management/v1/table/{id}/row/list",
   query: z.object({
-    limit: queryInteger(1).optional().describe(`The most rows: 20 when absent, ${shown.rows} at most.`),
+    limit: queryInteger(1).optional().describe(`The maximum number of rows: 20 when absent, ${shown.rows} at most.`),
+    offset: queryInteger(0).optional().describe("The number of rows to skip."),
+    branch: text(characters.name).optional().describe("The branch to read; main when absent."),
+    version: queryInteger(0).optional().describe("The version to read; the latest when absent."),
+    filter: sqlExpression().min(1).optional().describe("A condition on rows in SQL, such as `year > 1990`."),
+    sort: text(characters.path).min(1).optional().describe("The name of a top-level column that orders the rows."),
+    descending: queryBoolean.optional().describe("Orders rows with the greatest values first."),
+    columns: queryList(text(characters.path), shown.columns)
+      .optional()
+      .describe(`The names of top-level columns; the first ${shown.columns} when absent.`),
+    whole: queryBoolean
+      .optional()
+      .describe(
+        `Values are cut after ${shown.whole.characters} characters or ${shown.whole.items} items, and the response has one row.`,
+      ),
   }),
   response: z
     .object({
       context,
       version: count,
-      columns: z.array(Column).describe(`The first ${shown.columns}.`),
-      columns_in_all: count,
+      columns: z.array(Column).describe("The columns of the rows, in their order."),
+      columns_in_all: count.describe("The number of the table's columns."),
       rows: z.array(z.array(Value.nullable())).describe("The values of a row, in the order of the columns."),
     })
     .meta({ id: "ListTableRowsResponse" }),

@@ -57,20 +57,22 @@ async function readFinished(
     : finished.filter((record) => record !== undefined);
 }
 
-/** Reads a page of the versions of a branch, including those of writers outside the catalog. */
-export async function readVersions(
+interface VersionPageRequest {
+  readonly page_token?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly descending?: boolean | undefined;
+}
+
+/** Reads a page of the records of a branch's versions, including those of writers outside the catalog. */
+export async function readVersionRecords(
   parts: CommitParts,
   table: TableRecord,
   branch: string,
-  request: {
-    readonly page_token?: string | undefined;
-    readonly limit?: number | undefined;
-    readonly descending?: boolean | undefined;
-  },
-): Promise<{ readonly versions: TableVersion[]; readonly page_token?: string }> {
+  request: VersionPageRequest,
+): Promise<{ readonly items: readonly VersionRecord[]; readonly page_token?: string }> {
   if (!request.page_token) await catchUp(parts, table, branch);
   const descending = request.descending ?? false;
-  const { items, ...page } = await readPage(
+  return readPage(
     { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
     request,
     (after, limit) => {
@@ -79,6 +81,16 @@ export async function readVersions(
     },
     (record) => record.version,
   );
+}
+
+/** Reads a page of the versions of a branch, including those of writers outside the catalog. */
+export async function readVersions(
+  parts: CommitParts,
+  table: TableRecord,
+  branch: string,
+  request: VersionPageRequest,
+): Promise<{ readonly versions: TableVersion[]; readonly page_token?: string }> {
+  const { items, ...page } = await readVersionRecords(parts, table, branch, request);
   return { versions: items.map((record) => toTableVersion(table.location, record)), ...page };
 }
 

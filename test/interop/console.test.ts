@@ -218,7 +218,7 @@ describe("browsing", () => {
     await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
     await page.getByRole("link", { name: "films" }).click();
     await page.getByRole("heading", { level: 1, name: "films" }).waitFor();
-    expect(await page.title()).toBe("films: history · Tiltyard");
+    expect(await page.title()).toBe("films: overview · Tiltyard");
     await page.goBack();
     await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
   });
@@ -272,7 +272,7 @@ describe("browsing", () => {
     await visit(page, "tables/production/raw");
     await page.getByRole("link", { name }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
-    await page.getByText("No version yet.").waitFor();
+    await page.getByText("Nothing has been written to it yet.").waitFor();
     expect(complaints).toEqual([]);
     await catalog.call("deregisterTable", { id: ["production", "raw", name] });
   });
@@ -281,7 +281,7 @@ describe("browsing", () => {
 describe("a table", () => {
   test("has its versions as a timeline, the latest first, page by page", async () => {
     const { page } = await signedIn();
-    await visit(page, "table/production/films");
+    await visit(page, "table/production/films?show=history");
     const versions = page.getByRole("list", { name: "Versions of main, the latest first" }).locator("li.version");
     await versions.first().waitFor();
     expect(await versions.first().textContent()).toMatch(/^Version 55latest/);
@@ -289,6 +289,60 @@ describe("a table", () => {
     await page.getByRole("button", { name: "Show older versions" }).click();
     await page.getByText("Version 1", { exact: true }).waitFor();
     expect(await versions.count()).toBe(55);
+  });
+
+  test("has an overview of its size, its indices, its last commit and its computed columns, with actions", async () => {
+    const id = await createScenes("healthy");
+    await catalog.call("createTableScalarIndex", { id, column: "id", index_type: "BTREE" });
+    await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
+    const { page, complaints } = await signedIn();
+    await visit(page, "table/studio/healthy");
+    const figure = (name: string) => page.locator(".figure").filter({ hasText: name });
+    await figure("Rows").getByText("2", { exact: true }).waitFor();
+    // Lance also counts the old copies of two updated rows.
+    await figure("Deleted rows").getByText("3", { exact: true }).waitFor();
+    await row(page, /id_idx *id *BTREE/i).waitFor();
+    await page.getByText(/Version \d+ by DeleteFromTable of bootstrap/).waitFor();
+    await row(page, "double").getByText("2 of 2 rows not filled").waitFor();
+    await page.getByRole("button", { name: "Build an index" }).click();
+    await page.getByRole("dialog").getByRole("combobox", { name: "Column" }).selectOption("title");
+    await page.getByRole("dialog").getByRole("combobox", { name: "Type" }).selectOption("FTS");
+    await page.getByRole("dialog").getByRole("button", { name: "Build it" }).click();
+    await page.getByRole("heading", { level: 1, name: "Index title" }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("has a history of what each version did, from which it is tagged, restored and read", async () => {
+    const id = ["studio", "changing"];
+    const rows = (values: number[]) => tableToIPC(new Table({ n: vectorFromArray(values, new Int32()) }), "stream");
+    await catalog.call("createTable", { id }, { body: rows([1, 2, 3]) });
+    await catalog.call(
+      "insertIntoTable",
+      { id },
+      { body: rows([4, 5]), key: await catalog.keyFor("loader", { studio: "writer" }) },
+    );
+    await catalog.call("deleteFromTable", { id, predicate: "n < 4" });
+    const { page, complaints } = await signedIn();
+    await visit(page, "table/studio/changing?show=history");
+    const version = (n: number) => page.locator("li.version").filter({ hasText: `Version ${n}` });
+    await version(2).getByText("InsertIntoTable").waitFor();
+    await version(2).getByText("loader").waitFor();
+    await version(3).getByRole("button", { name: "Version 3" }).click();
+    await version(3).getByText("3 rows deleted · 2 rows in all").waitFor();
+    await version(2).getByRole("button", { name: "Version 2" }).click();
+    await version(2).getByText("2 rows added · 5 rows in all").waitFor();
+    await version(2).getByRole("button", { name: "Tag version 2" }).click();
+    await page.getByRole("dialog").getByRole("textbox", { name: "Tag" }).fill("golden");
+    await page.getByRole("dialog").getByRole("button", { name: "Create the tag" }).click();
+    await version(2).locator(".badge").getByText("golden").waitFor();
+    await version(2).getByRole("link", { name: "View data at this version" }).click();
+    await page.getByText("5 rows of version 2").waitFor();
+    await page.goBack();
+    await version(2).getByRole("button", { name: "Version 2" }).click();
+    await version(2).getByRole("button", { name: "Restore version 2" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Restore it" }).click();
+    await version(4).getByText("RestoreTable").waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test("has a timeline for each branch, with the tags where they belong", async () => {
@@ -635,20 +689,44 @@ describe("the rows of a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("are shown up to a limit, and more of them when asked for", async () => {
+  test("are filtered, sorted, shown by page and by version, and whole when asked for", async () => {
     const id = ["studio", "long"];
-    const values = vectorFromArray(
-      Array.from({ length: 120 }, (_, index) => index),
-      new Int32(),
-    );
-    await catalog.call("createTable", { id }, { body: tableToIPC(new Table({ n: values }), "stream") });
-    const { page } = await signedIn();
+    const values = Array.from({ length: 45 }, (_, index) => index);
+    const text = "a".repeat(2_000);
+    const columns = {
+      n: vectorFromArray(values, new Int32()),
+      note: vectorFromArray(
+        values.map(() => text),
+        new Utf8(),
+      ),
+    };
+    await catalog.call("createTable", { id }, { body: tableToIPC(new Table(columns), "stream") });
+    await catalog.call("deleteFromTable", { id, predicate: "n >= 40" });
+    const { page, complaints } = await signedIn();
     await visit(page, "table/studio/long?show=data");
-    await page.getByText("20 rows of version 1").waitFor();
-    await page.getByRole("button", { name: "Show up to 100 rows" }).click();
-    await page.getByText("100 rows of version 1").waitFor();
-    expect(await page.getByRole("row").count()).toBe(101);
-    expect(await page.getByRole("button", { name: /Show up to/ }).count()).toBe(0);
+    await page.getByText("20 rows of version 2, from row 1").waitFor();
+    await page.getByRole("button", { name: "Next rows" }).click();
+    await page.getByText("20 rows of version 2, from row 21").waitFor();
+    await page.getByRole("textbox", { name: "Filter" }).fill("n > 36");
+    await page.getByRole("combobox", { name: "Sort by" }).selectOption("n");
+    await page.getByRole("combobox", { name: "Order" }).selectOption("descending");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("3 rows of version 2, from row 1").waitFor();
+    const first = page.getByRole("region", { name: "Rows" }).getByRole("row").nth(1);
+    await first.filter({ hasText: /^39/ }).waitFor();
+    await page.getByRole("textbox", { name: "Version" }).fill("1");
+    await page.getByRole("button", { name: "Show" }).click();
+    await first.filter({ hasText: /^44/ }).waitFor();
+    await first.getByRole("button", { name: "Whole value" }).click();
+    await page.getByRole("dialog").getByText(text, { exact: true }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    await page.getByText("Columns", { exact: true }).click();
+    await page.getByRole("checkbox", { name: "note" }).uncheck();
+    expect(await page.getByRole("columnheader").allTextContents()).toEqual(["n"]);
+    await page.getByRole("textbox", { name: "Filter" }).fill("n >");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByRole("alert").first().waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test("say that there are none, or that an image is damaged", async () => {
@@ -811,11 +889,12 @@ describe("the page", () => {
     "tables",
     "tables/production",
     "tables/nowhere",
-    "table/production/films",
+    "table/production/films?show=history",
     "table/production/films?show=schema",
     "table/production/films?show=tags",
     "table/production/films?show=transactions",
     "table/production/films?show=details",
+    "table/studio/scenes",
     "table/studio/scenes?show=schema",
     "table/studio/scenes?show=data",
     "table/studio/scenes?show=jobs",
@@ -850,7 +929,7 @@ describe("the page", () => {
     await page.getByRole("link", { name: "films" }).waitFor();
     await tabTo("films");
     await page.keyboard.press("Enter");
-    await page.getByText("Version 55").waitFor();
+    await page.getByRole("heading", { level: 1, name: "films" }).waitFor();
     expect(await focused()).toBe("films");
     await tabTo("Transactions");
     await page.keyboard.press("Enter");

@@ -44,6 +44,40 @@ async function firstRows(columns: Readonly<Record<string, Vector>>, request: obj
   return (await catalog.call("listTableRows", { id: await createTable(columns), ...request })).body;
 }
 
+test("lists the rows of a version by filter, order, page and column, and one whole value", async () => {
+  const id = await createTable({
+    n: vectorFromArray([1, 2, 3, 4], new Int32()),
+    t: texts(["a", "b", "c", "d".repeat(5000)]),
+  });
+  await catalog.call("deleteFromTable", { id, predicate: "n = 1" });
+  const list = async (request: object) => {
+    const { status, body } = await catalog.call("listTableRows", { id, ...request });
+    return [status, body.version, body.rows?.map((row) => row.map((value) => value?.text))];
+  };
+  const order = { sort: "n", descending: true, columns: ["n"] };
+  expect(await list({ ...order, limit: 2, offset: 1 })).toEqual([200, 2, [["3"], ["2"]]]);
+  expect(await list({ ...order, version: 1, filter: "n < 3" })).toEqual([200, 1, [["2"], ["1"]]]);
+  expect(await list({ offset: 2 ** 32 })).toEqual([200, 2, []]);
+  expect(await list({ columns: ["t"], filter: "n = 4", whole: true })).toEqual([200, 2, [["d".repeat(5000)]]]);
+  const statusOf = async (request: object) => (await catalog.call("listTableRows", { id, ...request })).status;
+  expect(await Promise.all([{ version: 9 }, { filter: "n >" }, { sort: "missing" }].map(statusOf))).toEqual([
+    404, 400, 404,
+  ]);
+});
+
+test("lists the versions with the operation and the principal of each commit", async () => {
+  const id = await createTable({ n: vectorFromArray([1, 2], new Int32()) });
+  const key = await catalog.keyFor("loader", { [id[0] ?? ""]: "writer" });
+  await catalog.call("deleteFromTable", { id, predicate: "n = 1" }, { key });
+  const { versions, page_token } = (await catalog.call("listTableHistory", { id, limit: 1 })).body;
+  expect(versions).toMatchObject([{ version: 2, operation: "DeleteFromTable", principal: "loader" }]);
+  const { transaction_id: transaction = "" } = versions[0] ?? {};
+  expect((await catalog.call("describeTransaction", { id: transaction.split("$") })).body.status).toBe("Succeeded");
+  const rest = (await catalog.call("listTableHistory", { id, page_token })).body.versions;
+  expect(rest).toMatchObject([{ version: 1, operation: "CreateTable", principal: "bootstrap" }]);
+  expect((await catalog.call("listTableHistory", { id, branch: "missing" })).status).toBe(404);
+});
+
 describe("the first rows of a table", () => {
   test.each([
     ["integers exactly", vectorFromArray([2n ** 60n], new Int64()), { text: "1152921504606846976" }],

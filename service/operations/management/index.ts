@@ -19,6 +19,7 @@ import { listJobAttempts } from "./list-job-attempts.ts";
 import { listJobErrors } from "./list-job-errors.ts";
 import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
+import { listTableHistory } from "./list-table-history.ts";
 import { listTableRows } from "./list-table-rows.ts";
 import { listTransactions } from "./list-transactions.ts";
 import { openJob } from "./open-job.ts";
@@ -60,6 +61,7 @@ export const managementHandlers: {
   listDroppedTables,
   listGrants,
   listPrincipals,
+  listTableHistory,
   listTableRows,
   listTransactions,
   protectTable,

@@ -6,9 +6,21 @@ import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
 interface Request {
   readonly limit: number;
+  /** The number of rows that are skipped. */
+  readonly offset?: number | undefined;
   /** The condition for rows; all rows when absent. */
   readonly filter?: string | undefined;
+  /** The name of the column that orders the rows. */
+  readonly sort?: string | undefined;
+  readonly descending?: boolean | undefined;
+  /** The names of the columns; the first ones when absent. */
+  readonly columns?: readonly string[] | undefined;
+  /** Reads values up to higher limits. */
+  readonly whole?: boolean | undefined;
 }
+
+/** The greatest number of skipped rows that the library reads; it drops higher bits. */
+const offsetMax = 2 ** 32 - 1;
 
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
 
@@ -16,20 +28,21 @@ type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
  * Reads the first rows of a table as text and images for display. The library itself truncates long values and returns
  * one row at a time, which bounds the memory.
  */
-export async function readFirstRows(dataset: OpenTable, { limit, filter }: Request): Promise<FirstRows> {
+export async function readFirstRows(dataset: OpenTable, request: Request): Promise<FirstRows> {
   const { fields } = readSchema(await dataset.schema());
-  const names = fields.slice(0, shown.columns).map(({ name }) => name);
+  const named = request.columns?.flatMap((name) => fields.find((field) => field.name === name) ?? []);
+  const chosen = (named ?? fields).slice(0, shown.columns);
   const columns = await Promise.all(
-    fields.slice(0, shown.columns).map(async (field) => {
-      const column = shownColumn(field);
+    chosen.map(async (field) => {
+      const column = shownColumn(field, request.whole ? shown.whole : shown);
       return column !== undefined && (await isPlanned(dataset, column)) ? column : undefined;
     }),
   );
   return {
     version: dataset.version,
-    columns: names.map((name, index) => ({ name, is_shown: columns[index] !== undefined })),
+    columns: chosen.map(({ name }, index) => ({ name, is_shown: columns[index] !== undefined })),
     columns_in_all: fields.length,
-    rows: await readRows(dataset, columns, { limit, filter }),
+    rows: await readRows(dataset, columns, request),
   };
 }
 
@@ -47,12 +60,13 @@ async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boo
 async function readRows(
   { table }: OpenTable,
   columns: readonly (ShownColumn | undefined)[],
-  { limit, filter }: Request,
+  { limit, offset = 0, filter, sort, descending = false }: Request,
 ): Promise<FirstRows["rows"]> {
   const { tableFromIPC } = await import("apache-arrow");
   const expressions = columns.flatMap((column) => column?.expressions ?? []);
   if (expressions.length === 0) return [];
-  const selected = table.query().select(selectionOf(expressions)).limit(limit);
+  const selected = table.query().select(selectionOf(expressions)).limit(limit).offset(Math.min(offset, offsetMax));
+  if (sort !== undefined) selected.orderBy({ columnName: sort, ascending: !descending, nullsFirst: false });
   const query = await rawQueryOf(filter === undefined ? selected : selected.where(filter));
   const batches = await query.execute(1);
   const rows: FirstRows["rows"] = [];

@@ -9,6 +9,8 @@ export interface ShownColumn {
   read(values: readonly unknown[]): ShownValue | null;
 }
 
+type ShownLimits = Readonly<Record<"characters" | "items", number>>;
+
 /** The maximum number of fields of nested structs that are read for one column. */
 const fieldsMax = 32;
 /** The length of the largest image in Base64. */
@@ -22,29 +24,37 @@ const nested = [...lists, "struct", "map"];
 /** The types that JavaScript cannot read. */
 const unreadable = ["large_list", "union", "interval", "unknown"];
 
-/** Returns a column; undefined if its type has no text. */
-export function shownColumn({ name, type, metadata }: Field): ShownColumn | undefined {
-  return metadata?.[blobEncoding] === "true" ? undefined : columnOf(quoted(name), type, { fields: fieldsMax });
+/** The limits of a value, and the remaining number of fields of structs, which nested fields reduce. */
+interface Left {
+  readonly characters: number;
+  readonly items: number;
+  fields: number;
 }
 
-/** @param left The remaining number of fields of structs, which nested fields reduce. */
-function columnOf(path: string, type: JsonArrowDataType, left: { fields: number }): ShownColumn | undefined {
+/** Returns a column; undefined if its type has no text. */
+export function shownColumn({ name, type, metadata }: Field, limits: ShownLimits = shown): ShownColumn | undefined {
+  const { characters, items } = limits;
+  if (metadata?.[blobEncoding] === "true") return undefined;
+  return columnOf(quoted(name), type, { characters, items, fields: fieldsMax });
+}
+
+function columnOf(path: string, type: JsonArrowDataType, left: Left): ShownColumn | undefined {
   const name = type.type;
-  if (texts.includes(name)) return textColumn(path);
+  if (texts.includes(name)) return textColumn(path, left);
   if (bytes.includes(name)) return bytesColumn(path);
-  if (lists.includes(name)) return listColumn(path, type);
+  if (lists.includes(name)) return listColumn(path, type, left);
   if (name === "struct") return structColumn(path, type, left);
-  if (name === "map") return rawColumn(path, type);
+  if (name === "map") return rawColumn(path, type, left);
   return { expressions: [asText(path)], read: ([value]) => (typeof value === "string" ? { text: value } : null) };
 }
 
-function textColumn(path: string): ShownColumn {
+function textColumn(path: string, { characters }: ShownLimits): ShownColumn {
   const text = asText(path);
   return {
-    expressions: [asText(`left(${text}, ${shown.characters})`), `character_length(${text})`],
+    expressions: [asText(`left(${text}, ${characters})`), `character_length(${text})`],
     read: ([value, length]) => {
       if (typeof value !== "string") return null;
-      return Number(length) > shown.characters
+      return Number(length) > characters
         ? { text: value, length: Number(length), unit: "characters" }
         : { text: value };
     },
@@ -88,16 +98,16 @@ const images = [
 ] as const;
 
 /** Returns a column with the first items of a list. */
-function listColumn(path: string, type: JsonArrowDataType): ShownColumn | undefined {
-  const items = `array_slice(${path}, 1, ${shown.items})`;
+function listColumn(path: string, type: JsonArrowDataType, limits: ShownLimits): ShownColumn | undefined {
+  const items = `array_slice(${path}, 1, ${limits.items})`;
   const inner = type.fields?.[0]?.type.type ?? "unknown";
-  const column = [...nested, ...bytes].includes(inner) ? rawColumn(items, type) : textColumn(items);
+  const column = [...nested, ...bytes].includes(inner) ? rawColumn(items, type, limits) : textColumn(items, limits);
   return (
     column && {
       expressions: [`array_length(${path})`, ...column.expressions],
       read: ([length, ...values]) => {
         const value = column.read(values);
-        if (value === null || Number(length) <= shown.items) return value;
+        if (value === null || Number(length) <= limits.items) return value;
         return { text: value.text, length: Number(length), unit: "items" };
       },
     }
@@ -105,7 +115,7 @@ function listColumn(path: string, type: JsonArrowDataType): ShownColumn | undefi
 }
 
 /** Returns a column of structs, which are read by fields because the library cannot format a whole struct. */
-function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: { fields: number }): ShownColumn {
+function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: Left): ShownColumn {
   const inner = fields.slice(0, left.fields).map(({ name, type }) => {
     left.fields -= 1;
     return { name, column: left.fields < 0 ? undefined : columnOf(`${path}.${quoted(name)}`, type, left) };
@@ -123,7 +133,7 @@ function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: { 
       );
       const image = shownFields.find((field) => field?.image !== undefined)?.image;
       const whole = [...texts, ...(fields.length > inner.length ? ["…"] : [])].join(", ");
-      return { ...cut(`{${whole}}`), ...(image !== undefined && { image }) };
+      return { ...cut(`{${whole}}`, left), ...(image !== undefined && { image }) };
     },
   };
 }
@@ -143,12 +153,17 @@ export function readEach(
 }
 
 /** Returns a column whose values JavaScript formats, because the library cannot. */
-function rawColumn(expression: string, type: JsonArrowDataType): ShownColumn | undefined {
+function rawColumn(expression: string, type: JsonArrowDataType, limits: ShownLimits): ShownColumn | undefined {
   if (!isReadable(type)) return undefined;
   return {
     expressions: [expression],
     read: ([value]) =>
-      value === null || value === undefined ? null : cut(JSON.stringify(value, (_, each) => legible(each))),
+      value === null || value === undefined
+        ? null
+        : cut(
+            JSON.stringify(value, (_, each) => legible(each)),
+            limits,
+          ),
   };
 }
 
@@ -163,9 +178,9 @@ function isReadable(type: JsonArrowDataType): boolean {
   return !unreadable.includes(type.type) && (type.fields ?? []).every((field) => isReadable(field.type));
 }
 
-function cut(text: string): ShownValue {
-  if (text.length <= shown.characters) return { text };
-  return { text: text.slice(0, shown.characters), length: text.length, unit: "characters" };
+function cut(text: string, { characters }: ShownLimits): ShownValue {
+  if (text.length <= characters) return { text };
+  return { text: text.slice(0, characters), length: text.length, unit: "characters" };
 }
 
 const asText = (expression: string) => `arrow_cast(${expression}, 'Utf8')`;

@@ -1,0 +1,252 @@
+import { delimiterFor, type Identifier } from "@tiltyard/protocol";
+import { type AnswerTo, call } from "./api.ts";
+import { may } from "./caller.ts";
+import { ago, bytes, dateAndTime, nameOf } from "./format.ts";
+import { useAction, useCall } from "./queries.ts";
+import { goTo, linkTo, type PageProps } from "./routes.ts";
+import { computationOf, Filled, JobButton } from "./schema.tsx";
+import {
+  announce,
+  Empty,
+  Facts,
+  Failure,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  Mono,
+  Note,
+  readForm,
+  Section,
+  Select,
+  sentence,
+  Table,
+} from "./view.tsx";
+
+type Index = AnswerTo<"listTableIndices">["indexes"][number];
+
+const indexTypes = ["BTREE", "BITMAP", "LABEL_LIST", "NGRAM", "ZONEMAP", "FTS", "IVF_FLAT", "IVF_PQ"] as const;
+const count = (value: number) => value.toLocaleString("en");
+
+/** The state of a table: its size, its health, its indices, its policy and its computed columns. */
+export function Overview({ id, caller }: PageProps) {
+  const described = useCall("describeTable", { id, load_detailed_metadata: true, check_declared: true });
+  const mayWrite = may(caller, "writer", id);
+  return (
+    <Loaded query={described}>
+      {({ is_only_declared: isDeclared, schema, properties }) => {
+        if (isDeclared)
+          return (
+            <Empty>
+              <p>This table is declared. Nothing has been written to it yet.</p>
+              <Hint>Write rows with any Lance client: it finds the table by its identifier, {nameOf(id)}.</Hint>
+            </Empty>
+          );
+        const columns = schema?.fields.map(({ name }) => name) ?? [];
+        return (
+          <>
+            <Health id={id} />
+            <LastCommit id={id} />
+            {mayWrite && <Actions id={id} columns={columns} />}
+            <Section title="Indices">
+              <Indices id={id} />
+            </Section>
+            <Section title="Policy">
+              <Policy properties={properties ?? {}} />
+            </Section>
+            <Computed id={id} fields={schema?.fields ?? []} mayWrite={mayWrite} />
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Health({ id }: { readonly id: Identifier }) {
+  const stats = useCall("getTableStats", { id });
+  const { data: described } = useCall("describeTable", { id, load_detailed_metadata: true, check_declared: true });
+  return (
+    <Loaded query={stats} instead={(error) => <Note>{sentence(error instanceof Error ? error.message : "")}</Note>}>
+      {({ num_rows, total_bytes, fragment_stats: { num_fragments, num_small_fragments } }) => (
+        <div class="figures">
+          <Figure name="Rows" value={count(num_rows)} />
+          <Figure name="Size" value={bytes(total_bytes)} />
+          <Figure
+            name="Fragments"
+            value={count(num_fragments)}
+            hint={num_small_fragments > 0 ? `${count(num_small_fragments)} small` : "none small"}
+          />
+          <Figure name="Deleted rows" value={count(described?.stats?.num_deleted_rows ?? 0)} />
+          <Figure name="Columns" value={count(described?.schema?.fields.length ?? 0)} />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+const Figure = ({ name, value, hint }: { readonly name: string; readonly value: string; readonly hint?: string }) => (
+  <div class="figure">
+    <span class="hint">{name}</span>
+    <strong>{value}</strong>
+    {hint && <span class="hint">{hint}</span>}
+  </div>
+);
+
+function LastCommit({ id }: { readonly id: Identifier }) {
+  const { data } = useCall("listTableHistory", { id, limit: 1 });
+  const [latest] = data?.versions ?? [];
+  if (latest === undefined) return null;
+  const { version, operation, principal, timestamp_millis: at } = latest;
+  return (
+    <Facts
+      of={[
+        [
+          "Last commit",
+          <span>
+            <a href={linkTo("table", id, "history")}>Version {version}</a>
+            {operation && ` by ${operation}`}
+            {principal && ` of ${principal}`}
+            {at !== undefined && <span title={dateAndTime(at)}>, {ago(at)}</span>}
+          </span>,
+        ],
+      ]}
+    />
+  );
+}
+
+/** The buttons that open maintenance jobs. */
+function Actions({ id, columns }: { readonly id: Identifier; readonly columns: readonly string[] }) {
+  const { run, failed, isBusy } = useAction();
+  const open = (work: () => Promise<{ readonly job_id: string }>) =>
+    run(async () => {
+      const { job_id } = await work();
+      announce("The job is open.");
+      goTo("job", job_id.split(delimiterFor(id)));
+    });
+  async function build() {
+    const fields = (
+      <>
+        <Field label="Column">
+          <Select name="column" options={columns.map((name) => [name, name] as const)} />
+        </Field>
+        <Field label="Type">
+          <Select name="type" options={indexTypes.map((name) => [name, name] as const)} />
+        </Field>
+      </>
+    );
+    const text = await readForm("Build an index", fields, "Build it");
+    if (text !== undefined)
+      open(() => call("buildTableIndex", { id, column: text("column"), index_type: text("type") }));
+  }
+  async function cleanUp() {
+    const fields = (
+      <Field label="Versions that stay">
+        <Input name="keep" inputMode="numeric" pattern="[1-9]\d*" required defaultValue="10" />
+      </Field>
+    );
+    const text = await readForm("Delete old versions of more than 14 days", fields, "Clean up");
+    if (text !== undefined) open(() => call("cleanUpTable", { id, keep_versions: Number(text("keep")) }));
+  }
+  const button = (label: string, onClick: () => unknown) => (
+    <button type="button" class="outline small" aria-disabled={isBusy} onClick={() => onClick()}>
+      {label}
+    </button>
+  );
+  return (
+    <div class="buttons">
+      {button("Compact", () => open(() => call("compactTable", { id })))}
+      {button("Build an index", build)}
+      {button("Clean up", cleanUp)}
+      <Failure text={failed} />
+    </div>
+  );
+}
+
+function Indices({ id }: { readonly id: Identifier }) {
+  const coverage = ({ num_indexed_rows: indexed, num_unindexed_rows: missing }: Index) => {
+    if (indexed === undefined || missing === undefined) return "unknown";
+    const all = indexed + missing;
+    const percent = all === 0 ? 100 : Math.floor((100 * indexed) / all);
+    return `${percent} %, ${missing === 0 ? "no row" : count(missing)} not indexed`;
+  };
+  return (
+    <Loaded query={useCall("listTableIndices", { id })}>
+      {({ indexes }) =>
+        indexes.length === 0 ? (
+          <Hint>No indices. Filters and searches scan the table.</Hint>
+        ) : (
+          <Table
+            columns={["Index", "Columns", "Type", "Coverage"]}
+            rows={indexes.map((index) => ({
+              key: index.index_name,
+              cells: [
+                <Mono>{index.index_name}</Mono>,
+                <Mono>{index.columns.join(", ")}</Mono>,
+                index.index_type ?? "",
+                coverage(index),
+              ],
+            }))}
+          />
+        )
+      }
+    </Loaded>
+  );
+}
+
+const policies = [
+  ["auto_compact", "Compact"],
+  ["auto_build_index", "Build indices"],
+  ["auto_clean_up", "Clean up"],
+] as const;
+
+function Policy({ properties }: { readonly properties: Readonly<Record<string, string>> }) {
+  const known = policies.flatMap(([key, name]) => {
+    const { [key]: json } = properties;
+    return json === undefined ? [] : [[name, <Mono>{json}</Mono>] as const];
+  });
+  return known.length === 0 ? (
+    <Hint>
+      No policy. <code>tiltyard jobs policy</code> sets when the catalog compacts, indexes and cleans up by itself.
+    </Hint>
+  ) : (
+    <Facts of={known} />
+  );
+}
+
+function Computed({
+  id,
+  fields,
+  mayWrite,
+}: {
+  readonly id: Identifier;
+  readonly fields: NonNullable<AnswerTo<"describeTable">["schema"]>["fields"];
+  readonly mayWrite: boolean;
+}) {
+  const computed = fields.filter(({ metadata = {} }) => computationOf(metadata) !== undefined);
+  if (computed.length === 0) return null;
+  return (
+    <Section title="Computed columns">
+      <Table
+        columns={["Column", "Rows", ...(mayWrite ? [""] : [])]}
+        rows={computed.map(({ name }) => ({
+          key: name,
+          cells: [
+            <Mono>{name}</Mono>,
+            <Filled id={id} column={name} />,
+            ...(mayWrite
+              ? [
+                  <JobButton
+                    key="fill"
+                    label={`Fill ${name}`}
+                    text="Fill"
+                    open={() => call("alterTableBackfillColumns", { id, column: name })}
+                    id={id}
+                  />,
+                ]
+              : []),
+          ],
+        }))}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { characters, text } from "../bounds.ts";
+import { defineContract, onPath } from "../contract.ts";
+import { context, pageQuery, pageResponse } from "../fields.ts";
+import { TableVersion } from "../operations/table-version.ts";
+
+const VersionOrigin = TableVersion.extend({
+  transaction_id: z.string().optional().describe("The transaction of the commit, if the catalog still has its record."),
+  operation: z.string().optional().describe("The operation id of the commit."),
+  principal: z.string().optional().describe("The principal of the commit."),
+}).meta({ id: "VersionOrigin", description: "A version of a table with the origin of its commit." });
+
+export const listTableHistory = defineContract({
+  operationId: "ListTableHistory",
+  summary: "List the versions of a table with the operation and the principal of each commit, latest first",
+  methods: ["GET"],
+  path: "/management/v1/table/{id}/history/list",
+  query: z.object({
+    ...pageQuery,
+    branch: text(characters.name).optional().describe("The branch; main when absent."),
+  }),
+  response: z
+    .object({ context, versions: z.array(VersionOrigin), ...pageResponse })
+    .meta({ id: "ListTableHistoryResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
