@@ -13,6 +13,7 @@ describe(
     await import("./shared-stack/doctor.ts");
     await import("./shared-stack/ray-clusters.ts");
     await import("./shared-stack/runner.ts");
+    await import("./shared-stack/team-isolation.ts");
   }),
 );
 describe(

@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -14,15 +13,14 @@ import {
 import { rayClusterManifest } from "../../../client/ray/manifest.ts";
 import { runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { required } from "../../interop/servers.ts";
-import { type Program, startProgram } from "../../support/process.ts";
-import { describeOnOurs, folderOf } from "../cluster.ts";
+import type { Program } from "../../support/process.ts";
+import { describeOnOurs } from "../cluster.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
-import { environmentOf } from "../kubernetes/environment.ts";
-import { tokenOf } from "../kubernetes/token.ts";
 import { platformNodes } from "../platform-nodes.ts";
 import { until } from "../until.ts";
 import { type DeployedCatalog, startDeployedCatalog } from "./deployed-catalog.ts";
+import { startDeployedRunner } from "./deployed-runner.ts";
 import { RayHeads } from "./ray-heads.ts";
 import { catalogNamespace, cluster, namespace, stack } from "./shared-stack.ts";
 
@@ -283,34 +281,9 @@ async function withRights(
   };
 }
 
-/**
- * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
- *
- * @param more Additional Ray clusters by name, with their differences from the default one.
- */
-async function startRunner(more: Readonly<Record<string, object>> = {}): Promise<Program> {
-  const folder = folderOf(cluster(), "runner");
-  const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
-  const [container] = spec.template.spec.containers;
-  const kubeconfig = join(folder, "kubeconfig");
-  const token = await tokenOf(cluster().api, catalogNamespace, spec.template.spec.serviceAccountName);
-  writeFileSync(kubeconfig, cluster().kubeConfig({ name: runnerName, token }).exportConfig(), { mode: 0o600 });
-  const volume = spec.template.spec.volumes.find(({ name }: { name: string }) => name === "file");
-  const { data } = await cluster().api.get("v1", "ConfigMap", volume.configMap.name, catalogNamespace);
-  // A process of this machine has no service account.
-  const { rayClusters } = JSON.parse(data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
-  for (const [name, template] of Object.entries(more)) rayClusters[name] = { ...rayClusters.default, ...template };
-  writeFileSync(join(folder, "runner.yaml"), JSON.stringify({ rayClusters }));
-  const [mount] = container.volumeMounts;
-  const [, ...command]: string[] = [...container.command, ...container.args];
-  const runner = startProgram(
-    command.map((argument) => argument.replace(mount.mountPath, folder)),
-    {
-      ...(await environmentOf(cluster().api, container, catalogNamespace)),
-      TILTYARD_CATALOG_URL: deployed.url,
-      KUBECONFIG: kubeconfig,
-    },
-  );
+/** @param more Additional Ray clusters by name. */
+async function startRunner(more?: Readonly<Record<string, object>>): Promise<Program> {
+  const runner = await startDeployedRunner(deployed.url, more);
   runners.push(runner);
   return runner;
 }

@@ -13,6 +13,11 @@ export const alice = "alice@example.com";
 /** The cloud identity of its pods. */
 export const identity = { "iam.gke.io/gcp-service-account": "ray@our-project.iam.gserviceaccount.com" } as const;
 
+/** The identity of a team's pods. */
+export const teamIdentity = (team: string) => ({
+  "iam.gke.io/gcp-service-account": `ray-${team}@our-project.iam.gserviceaccount.com`,
+});
+
 export const cluster = useCluster();
 let deployed: DeployedStack | undefined;
 
@@ -27,6 +32,7 @@ beforeAll(async () => {
     catalog: { image: `${catalogImage}:1` },
     clientPrincipals: [`user:${alice}`],
     serviceAccountAnnotations: identity,
+    teams: ["vision", "speech"].map((name) => ({ name, serviceAccountAnnotations: teamIdentity(name) })),
   });
 });
 

@@ -1,0 +1,41 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { runnerName } from "../../../protocol/platform.ts";
+import { type Program, startProgram } from "../../support/process.ts";
+import { folderOf } from "../cluster.ts";
+import { environmentOf } from "../kubernetes/environment.ts";
+import { tokenOf } from "../kubernetes/token.ts";
+import { catalogNamespace, cluster } from "./shared-stack.ts";
+
+/**
+ * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
+ *
+ * @param more Additional Ray clusters by name, with their differences from the default one.
+ */
+export async function startDeployedRunner(
+  catalogUrl: string,
+  more: Readonly<Record<string, object>> = {},
+): Promise<Program> {
+  const folder = folderOf(cluster(), "runner");
+  const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
+  const [container] = spec.template.spec.containers;
+  const kubeconfig = join(folder, "kubeconfig");
+  const token = await tokenOf(cluster().api, catalogNamespace, spec.template.spec.serviceAccountName);
+  writeFileSync(kubeconfig, cluster().kubeConfig({ name: runnerName, token }).exportConfig(), { mode: 0o600 });
+  const volume = spec.template.spec.volumes.find(({ name }: { name: string }) => name === "file");
+  const { data } = await cluster().api.get("v1", "ConfigMap", volume.configMap.name, catalogNamespace);
+  // A process of this machine has no service account.
+  const { rayClusters, ...rest } = JSON.parse(data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
+  for (const [name, template] of Object.entries(more)) rayClusters[name] = { ...rayClusters.default, ...template };
+  writeFileSync(join(folder, "runner.yaml"), JSON.stringify({ ...rest, rayClusters }));
+  const [mount] = container.volumeMounts;
+  const [, ...command]: string[] = [...container.command, ...container.args];
+  return startProgram(
+    command.map((argument) => argument.replace(mount.mountPath, folder)),
+    {
+      ...(await environmentOf(cluster().api, container, catalogNamespace)),
+      TILTYARD_CATALOG_URL: catalogUrl,
+      KUBECONFIG: kubeconfig,
+    },
+  );
+}
