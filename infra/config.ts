@@ -53,7 +53,11 @@ interface Placed {
   /** The tags that the provider sets on its resources, for resources that others create. */
   readonly tags: Readonly<Record<string, string>>;
 }
-export type ExistingConfig = Config<"existing", WorkedOut>;
+/** A program with the component of infra/provider.ts may learn the kubeconfig only during the deployment. */
+interface WithKubeconfig {
+  readonly kubeconfig?: string | pulumi.Output<string> | undefined;
+}
+export type ExistingConfig = Config<"existing", WorkedOut & WithKubeconfig>;
 export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & Placed & { readonly project: string }>;
 export type ExistingEksConfig = Config<"existing-eks", WorkedOut & Placed>;
 export type GkeConfig = Config<"gke", OnCloud & { readonly project: string }>;

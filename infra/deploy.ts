@@ -1,6 +1,4 @@
-import { readDefinitions } from "./chart-definitions.ts";
-import type { Cluster, Database } from "./cluster.ts";
-import { Catalog } from "./components/catalog/catalog.ts";
+import type { readDefinitions } from "./chart-definitions.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
 import { findControlPlaneLogs } from "./components/eks/eks-control-plane.ts";
@@ -9,83 +7,22 @@ import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
-import { rayImages } from "./components/ray/ray-images.ts";
-import { RayPlatform } from "./components/ray/ray-platform.ts";
-import { Runner } from "./components/runner/runner.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
-import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
+import { deployOn, existingCluster, type Foundation, findDefinitions } from "./deploy-on.ts";
+import type { Outputs } from "./outputs.ts";
 
 /** The parts of a stack. */
-export async function deploy(config: StackConfig, read = readDefinitions): Promise<Outputs> {
+export async function deploy(config: StackConfig, read?: typeof readDefinitions): Promise<Outputs> {
   const definitions = await findDefinitions(config, read);
-  const { cluster, database } = await createCluster(config);
-  const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
-  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
-  const platform = new RayPlatform("ray", {
-    ...{
-      cluster,
-      namespace,
-      serviceAccount,
-      operator,
-      definitions,
-      deleteNamespace,
-      monitoring,
-      rayLogs,
-      quota,
-      teams,
-      kueue,
-      chartValues,
-    },
-    allowedNamespaces: config.ray.allowedNamespaces,
-    bucketAccess: config.ray.bucketAccess,
-  });
-  const images = rayImages("ray", config, cluster, platform);
-  const { enabled, ...settings } = config.catalog;
-  const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
-  const imageDigests = "imageDigests" in config ? config.imageDigests : {};
-  const args = {
-    cluster,
-    platform,
-    deleteNamespace,
-    deletionProtection,
-    monitoring,
-    imageDigests,
-    ...settings,
-    database,
-  };
-  const catalog = enabled ? new Catalog("catalog", args) : undefined;
-  const { enabled: hasRunner, ...runnerSettings } = config.runner;
-  const runner =
-    hasRunner && catalog !== undefined
-      ? new Runner("runner", {
-          cluster,
-          platform,
-          catalog,
-          parameters: rayParameters({ config, platform, images }),
-          ...runnerSettings,
-        })
-      : undefined;
-  return stackOutputs({ config, cluster, platform, images, database, catalog, runner });
+  return deployOn({ ...(await createCluster(config)), definitions }, config);
 }
 
-/** The definitions that the stack manages; undefined where Helm, GKE or another operator does. */
-async function findDefinitions({ operator }: StackConfig, read: typeof readDefinitions) {
-  return operator.source === "helm" && operator.crds ? await read(operator) : undefined;
-}
-
-interface ClusterAndDatabase {
-  readonly cluster: Cluster;
-  /** The database of the catalog. */
-  readonly database: "sqlite" | Database;
-}
+type ClusterAndDatabase = Omit<Foundation, "definitions">;
 
 async function createCluster(config: StackConfig): Promise<ClusterAndDatabase> {
   switch (config.variant) {
-    case "existing": {
-      const { litestream, database } = config.catalog;
-      const backups = typeof litestream === "object" ? litestream.bucket : undefined;
-      return { cluster: new ExistingCluster("existing", { ...config, backups }), database };
-    }
+    case "existing":
+      return { cluster: existingCluster("existing", config), database: config.catalog.database };
     case "existing-gke": {
       const services = await findExistingGke("existing", config);
       return { cluster: new ExistingCluster("existing", { ...config, services }), database: config.catalog.database };

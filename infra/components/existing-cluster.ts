@@ -9,7 +9,7 @@ import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
   /** The content of a kubeconfig or the path of a file; the default kubeconfig of the user when absent. */
-  readonly kubeconfig?: string | undefined;
+  readonly kubeconfig?: string | pulumi.Output<string> | undefined;
   readonly context?: string | undefined;
   /** The name of the cluster in outputs. */
   readonly clusterName: string;
@@ -56,12 +56,13 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
 }
 
 function createProvider(name: string, { kubeconfig, context }: AnyExistingClusterArgs, parent: pulumi.Resource) {
-  const text = kubeconfig === undefined ? undefined : contentOf(kubeconfig);
+  const text = pulumi.Output.isInstance(kubeconfig) ? kubeconfig.apply(contentOf) : contentOf(kubeconfig);
   return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context }, { parent });
 }
 
 /** Returns the content of a kubeconfig, which may be specified directly or by its path. */
-function contentOf(kubeconfig: string): string {
+function contentOf<Given extends string | undefined>(kubeconfig: Given): Given | string {
+  if (kubeconfig === undefined) return kubeconfig;
   const path = resolve(kubeconfig);
   return existsSync(path) ? readFileSync(path, "utf8") : kubeconfig;
 }

@@ -91,9 +91,16 @@ function itsTests(variant: Variant): void {
     if (!isOurs) await stack.destroy();
   });
 
+  // The variant `existing` is killed in existing-objects.test.ts. The three others differ in their clouds alone.
+  test.runIf(variant === "existing-gke")("survives a killed engine next to a namespace of a person", async () => {
+    const metadata = { name: catalogNamespace };
+    await cluster().api.create({ apiVersion: "v1", kind: "Namespace", metadata });
+    await stack.killedUp({ ...settings, catalog: image("1") }, "kubernetes:apps/v1:StatefulSet");
+  });
+
   test("starts without a warning of the API server, with a ready catalog", async () => {
     const changes = await stack.up({ ...settings, catalog: image("1") });
-    expect(Object.keys(changes)).toEqual(["create"]);
+    expect(Object.keys(changes)).toEqual(variant === "existing-gke" ? ["create", "same"] : ["create"]);
     expect(warnings(stack.record)).toEqual([]);
     const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
     expect(catalog.status.readyReplicas).toBe(1);
@@ -140,7 +147,7 @@ function itsTests(variant: Variant): void {
 
   test("is found as it was left, and has nothing to do a second time", async () => {
     expect(Object.keys(await stack.refresh())).toEqual(["same"]);
-    expect(Object.keys(await stack.up({ ...settings, catalog: image("1") }))).toEqual(["same"]);
+    expect(Object.keys(await stack.preview({ ...settings, catalog: image("1") }))).toEqual(["same"]);
   });
 
   // The behaviour is the same on all variants, because the API server is the same.
@@ -182,7 +189,7 @@ function itsTests(variant: Variant): void {
     const gone = done.filter(({ action }) => action === "delete").map(({ type }) => type);
     expect(gone.filter((type) => withContent.includes(type))).toEqual([]);
     expect(warnings(done)).toEqual([]);
-    expect(Object.keys(await stack.up({ ...settings, ...changed(variant) }))).toEqual(["same"]);
+    expect(Object.keys(await stack.preview({ ...settings, ...changed(variant) }))).toEqual(["same"]);
   });
 
   test("destroys all resources, the objects of the namespace first", async () => {

@@ -1,15 +1,20 @@
+import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { settingsOfVariant } from "../../infra/settings.ts";
+import { required } from "../interop/servers.ts";
 import { commit, declareTable, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
 import { startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { catalogImage, describeOnOurs, inTurn, together, useCluster } from "./cluster.ts";
+import { findProgram } from "../support/tools.ts";
+import { catalogImage, describeOnOurs, folderOf, inTurn, together, useCluster } from "./cluster.ts";
 import type { KubernetesObject, Reference } from "./kubernetes/api.ts";
 import { environmentOf } from "./kubernetes/environment.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
-import { DeployedStack } from "./stack.ts";
+import { DeployedStack, engineEnvironment } from "./stack.ts";
 import { until } from "./until.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
@@ -45,15 +50,22 @@ describeOnOurs(
       first = await DeployedStack.create(cluster(), "existing", { name: "first" });
     });
 
-    test("adopts the namespace that a person created for a secret", async () => {
+    test("adopts the namespace that a person created for a secret, and upgrades KubeRay's definitions", async () => {
       const { api } = cluster();
+      const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io";
+      const outdate = [{ op: "remove", path: "/spec/versions/0/additionalPrinterColumns" }];
+      await api.request("PATCH", definitionPath, outdate, "application/json-patch+json");
       await api.create({ ...namespaceOf(catalogNamespace), metadata: { name: catalogNamespace } });
       const metadata = { name: "bucket-credentials", namespace: catalogNamespace };
       await api.create({ apiVersion: "v1", kind: "Secret", metadata, stringData: { AWS_REGION: "eu-central-1" } });
       const uid = await uidOf("Namespace", catalogNamespace);
-      const settings = settingsOf(namespace, { environmentSecret: "bucket-credentials" });
+      // KubeRay's module has the definitions where its chart has them.
+      const operator = { chart: cluster().tools.kuberay, crds: true };
+      const settings = { ...settingsOf(namespace, { environmentSecret: "bucket-credentials" }), operator };
       expect(Object.keys(await first.up(settings))).toEqual(["create"]);
       expect(await uidOf("Namespace", catalogNamespace)).toBe(uid);
+      const { spec } = await api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
+      expect(spec.versions[0].additionalPrinterColumns).toContainEqual(expect.objectContaining({ name: "status" }));
       expect(Object.keys(await first.preview(settings))).toEqual(["same"]);
       expect(Object.keys(await first.refresh())).toEqual(["same"]);
       role = await liveRole();
@@ -102,15 +114,12 @@ describeOnOurs(
       await api.delete(byHand);
     });
 
-    test.each([
-      "kubernetes:core/v1:Namespace",
-      `kubernetes:${rbac}:ClusterRole`,
-      "kubernetes:core/v1:PersistentVolumeClaim",
-      "kubernetes:apps/v1:StatefulSet",
-    ])("comes up after an up that was killed when it had created a %s", async (type) => {
+    test("starts after several killed ups, each of which had created another kind of object", async () => {
       const killed = await DeployedStack.create(cluster(), "existing", { name: "killed" });
       const settings = { ...settingsOf("tiltyard-e2e-killed", { keepVolume: false }), deleteNamespace: true };
-      await killed.killedUp(settings, type);
+      // Each one depends on the previous one, which the killed engine did not learn of.
+      for (const type of ["core/v1:Namespace", "core/v1:PersistentVolumeClaim", "apps/v1:StatefulSet"])
+        await killed.killedUp(settings, `kubernetes:${type}`);
       expect(Object.keys(await killed.up(settings))).toContain("create");
       expect(Object.keys(await killed.preview(settings))).toEqual(["same"]);
       await killed.destroy();
@@ -128,6 +137,26 @@ describeOnOurs(
       expect(await kept()).toEqual(before);
       expect(Object.keys(await first.up(settingsOf(namespace)))).toEqual(["create"]);
       expect(await kept()).toEqual(before);
+    });
+
+    test("rotates the keys of the catalog and of its runner, with new pods of both", async () => {
+      const podsOf = async (name: string) =>
+        (await cluster().api.list("v1", "Pod", catalogNamespace, `app.kubernetes.io/name=tiltyard-${name}`))
+          .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+          .map(({ spec }) => spec.containers[0].envFrom.map(({ secretRef }: KubernetesObject) => secretRef.name));
+      const before = { outputs: first.outputs, catalog: await podsOf("catalog"), runner: await podsOf("runner") };
+      await first.up(settingsOf(namespace), ["catalog-key", "catalog-runner-key"]);
+      expect(first.outputs.catalogApiKey).toMatch(/^\w{48}$/);
+      expect(first.outputs.catalogApiKey).not.toBe(before.outputs.catalogApiKey);
+      for (const name of ["catalog", "runner"] as const)
+        await until(async () => {
+          const [secrets, ...others] = await podsOf(name);
+          return others.length === 0 && secrets !== undefined && secrets[0] !== before[name][0]?.[0];
+        });
+      const [[secret = ""] = []] = await podsOf("catalog");
+      const { data } = await cluster().api.get("v1", "Secret", secret, catalogNamespace);
+      const key = Buffer.from(data.TILTYARD_BOOTSTRAP_API_KEY, "base64").toString();
+      expect(key).toBe(first.outputs.catalogApiKey);
     });
 
     test("refuses to start an empty catalog next to the volume of another one", async () => {
@@ -264,6 +293,45 @@ describeOnOurs(
         "application/merge-patch+json",
       );
     }
+  }),
+  together,
+);
+
+describeOnOurs(
+  "a program in Python",
+  "a stack of its own",
+  inTurn("under Pulumi's engine", () => {
+    test("has a schema of the plugin that Pulumi's command accepts", async () => {
+      const env = { ...process.env, ...engineEnvironment(cluster(), "schema") };
+      const plugin = findProgram("pulumi-resource-tiltyard") ?? "";
+      const { stdout } = await promisify(execFile)("pulumi", ["package", "get-schema", plugin], { env });
+      const { inputProperties, requiredInputs, properties } = JSON.parse(stdout).resources["tiltyard:index:Platform"];
+      expect(Object.keys(inputProperties).sort()).toEqual(Object.keys(settingsOfVariant.existing).sort());
+      expect(requiredInputs).toEqual(["bucket"]);
+      expect([inputProperties.kubeconfig.secret, properties.catalogApiKey.secret]).toEqual([true, true]);
+    });
+
+    test("deploys Ray, the catalog and its runner by the component of the plugin", async () => {
+      const python = required("TILTYARD_TEST_PULUMI_PYTHON");
+      const folder = folderOf(cluster(), "python");
+      const example = join(import.meta.dirname, "../../examples/python-program/__main__.py");
+      const args = [join(import.meta.dirname, "python/program.py"), example, folder, "s3://tables/lance"];
+      const env = { ...process.env, ...engineEnvironment(cluster(), "python") };
+      const { stdout } = await promisify(execFile)(python, [...args, cluster().kubeconfigPath], { env });
+      const { planned, done, again, outputs } = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+      expect([Object.keys(planned), done, Object.keys(again)]).toEqual([["create"], planned, ["same"]]);
+      expect(outputs).toMatchObject({
+        catalogUrl: { value: "http://tiltyard-catalog.features-catalog.svc:2333", secret: false },
+        catalogApiKey: { value: expect.stringMatching(/^\w{48}$/), secret: true },
+      });
+      const { api } = cluster();
+      const account = await api.get("v1", "ServiceAccount", "features-ray", "features");
+      expect(account.metadata.labels).toMatchObject({ "tiltyard.dev/stack": "organization.python-program.python" });
+      const catalog = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", "features-catalog");
+      expect(catalog.status.readyReplicas).toBe(1);
+      const runner = await api.get("apps/v1", "Deployment", "tiltyard-runner", "features-catalog");
+      expect(runner.spec.template.spec.containers[0].args).toEqual(expect.arrayContaining(["--max-jobs", "4"]));
+    });
   }),
   together,
 );

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { preparePython } from "../interop/tools.ts";
 import { KubernetesApi } from "./kubernetes/api.ts";
-import { prepareTools } from "./tools.ts";
+import { preparePulumiPython, prepareTools } from "./tools.ts";
 
 /** Builds the programs of the tests before the first test, because that needs minutes on a new machine. */
 export default async function setup(): Promise<void> {
@@ -9,6 +9,7 @@ export default async function setup(): Promise<void> {
   const start = performance.now();
   prepareTools();
   process.env.TILTYARD_TEST_PYTHON = preparePython();
+  process.env.TILTYARD_TEST_PULUMI_PYTHON = preparePulumiPython();
   process.stderr.write(`e2e: preparing the tools took ${Math.round((performance.now() - start) / 1000)} s\n`);
 }
 

@@ -3,6 +3,7 @@ import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
 import program from "../../infra/index.ts";
+import { startProgram } from "../support/process.ts";
 import { type Settings, settingsOf } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { folderOf, type TestCluster } from "./cluster.ts";
@@ -39,55 +40,47 @@ export class DeployedStack {
     variant: string,
     { name = variant, state = name }: { readonly name?: string; readonly state?: string } = {},
   ): Promise<DeployedStack> {
-    // Hooks of the program run in this process and use the stand-ins to sign in.
-    process.env.TILTYARD_E2E_KUBECONFIG = cluster.kubeconfigPath;
     const folder = folderOf(cluster, `pulumi-${state}`);
-    const path = preparePath(cluster.tools);
-    const recordPath = join(folder, "record.jsonl");
+    const envVars = engineEnvironment(cluster, state);
     const stack = await LocalWorkspace.createOrSelectStack(
       { projectName: "tiltyard", stackName: name, program: async () => program() },
       {
         workDir: folderOf(cluster, `pulumi-${state}/project`),
         pulumiHome: folderOf(cluster, `pulumi-${state}/home`),
-        envVars: {
-          PATH: path,
-          PULUMI_BACKEND_URL: `file://${folderOf(cluster, `pulumi-${state}/state`)}`,
-          PULUMI_CONFIG_PASSPHRASE: "a passphrase for the tests",
-          PULUMI_SKIP_UPDATE_CHECK: "true",
-          TILTYARD_E2E_KUBECONFIG: cluster.kubeconfigPath,
-          TILTYARD_E2E_CRDS: join(cluster.tools.kuberay, "crds"),
-          TILTYARD_E2E_RECORD: recordPath,
-        },
+        envVars,
       },
     );
+    const recordPath = envVars.TILTYARD_E2E_RECORD;
     return new DeployedStack(variant, stack, recordPath, join(folder, `state/.pulumi/stacks/tiltyard/${name}.json`));
   }
 
-  /** Deploys with these settings and the required ones of the variant. A setting remains until it is changed. */
-  async up(settings: Settings): Promise<Changes> {
+  /**
+   * Deploys with these settings and the required ones of the variant. A setting remains until it is changed.
+   *
+   * @param replace The names of resources that are replaced, like those of `pulumi up --replace`.
+   */
+  async up(settings: Settings, replace: readonly string[] = []): Promise<Changes> {
     await this.#configure(settings);
-    const { outputs, summary } = await this.#stack.up();
+    const { outputs, summary } = await this.#stack.up({ replace: replace.map((name) => this.#urnOf(name)) });
     this.#outputs = outputs;
     return summary.resourceChanges ?? {};
   }
 
   /** Runs an `up` whose engine is killed after the first creation of a resource of a type, before it learns of it. */
   async killedUp(settings: Settings, type: string): Promise<void> {
-    const { envVars } = this.#stack.workspace;
-    this.#stack.workspace.envVars = { ...envVars, TILTYARD_E2E_KILL_AFTER: type };
-    try {
-      await this.up(settings);
-    } catch {
-      return;
-    } finally {
-      this.#stack.workspace.envVars = envVars;
-      // The killed engine still holds the lock of the state.
-      await this.#stack.cancel().catch(() => {});
-      // Pulumi writes the optional attributes of its state in place. An engine killed meanwhile leaves an empty file.
-      const attributes = `${this.#statePath}.attrs`;
-      if (existsSync(attributes) && statSync(attributes).size === 0) rmSync(attributes);
-    }
-    throw new Error(`no resource of the type ${type} was created`);
+    await this.#configure(settings);
+    const { workDir, pulumiHome = "", envVars } = this.#stack.workspace;
+    const given = { ...envVars, TILTYARD_E2E_KILL_AFTER: type };
+    const before = this.record.length;
+    const { code, stderr } = await startProgram(["test/e2e/up.ts", this.#stack.name, workDir, pulumiHome], given)
+      .finished;
+    // The killed engine still holds the lock of the state.
+    await this.#stack.cancel().catch(() => {});
+    // Pulumi writes the optional attributes of its state in place. An engine killed meanwhile leaves an empty file.
+    const attributes = `${this.#statePath}.attrs`;
+    if (existsSync(attributes) && statSync(attributes).size === 0) rmSync(attributes);
+    if (!this.record.slice(before).some((each) => each.action === "kill" && each.type === type))
+      throw new Error(`no resource of the type ${type} was created: the up ended with ${code}: ${stderr}`);
   }
 
   /** Returns the changes that {@link up} would apply. */
@@ -119,6 +112,13 @@ export class DeployedStack {
     return readFileSync(this.#statePath, "utf8");
   }
 
+  #urnOf(name: string): string {
+    const { resources }: { resources: { urn: string }[] } = JSON.parse(this.state).checkpoint.latest;
+    const found = resources.filter(({ urn }) => urn.endsWith(`::${name}`));
+    if (found[0] === undefined || found.length > 1) throw new Error(`${found.length} resources are named ${name}`);
+    return found[0].urn;
+  }
+
   async #configure(settings: Settings): Promise<void> {
     const all = Object.entries(settingsOf(this.#variant, settings));
     if (isDeepStrictEqual(all, this.#configured)) return;
@@ -127,6 +127,23 @@ export class DeployedStack {
       Object.fromEntries(all.map(([key, value]) => [key, { value, secret: isSecret(key) }])),
     );
   }
+}
+
+/**
+ * Returns the variables of Pulumi's engine for a stack on a cluster. The hooks of the program run in this process and use
+ * the stand-ins to sign in, so some are set here, too.
+ */
+export function engineEnvironment(cluster: TestCluster, state: string) {
+  process.env.TILTYARD_E2E_KUBECONFIG = cluster.kubeconfigPath;
+  return {
+    PATH: preparePath(cluster.tools),
+    PULUMI_BACKEND_URL: `file://${folderOf(cluster, `pulumi-${state}/state`)}`,
+    PULUMI_CONFIG_PASSPHRASE: "a passphrase for the tests",
+    PULUMI_SKIP_UPDATE_CHECK: "true",
+    TILTYARD_E2E_KUBECONFIG: cluster.kubeconfigPath,
+    TILTYARD_E2E_CRDS: join(cluster.tools.kuberay, "crds"),
+    TILTYARD_E2E_RECORD: join(folderOf(cluster, `pulumi-${state}`), "record.jsonl"),
+  };
 }
 
 let path: string | undefined;

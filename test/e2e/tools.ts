@@ -4,6 +4,7 @@
  */
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { prepareVenv } from "../interop/tools.ts";
 import { needsGo, prepare, read, run } from "../support/tools.ts";
 import { lightDefinition } from "./tools/kuberay/light-definition.ts";
 
@@ -91,6 +92,11 @@ export function prepareTools(): Tools {
   };
 }
 
+/** Prepares a Python with Pulumi's library. @returns Its path. */
+export function preparePulumiPython(): string {
+  return prepareVenv("pulumi-python", "bin/python", join(import.meta.dirname, "python"));
+}
+
 /** Returns the pinned version of a module's dependency with its prefix `v`. */
 export function pinnedVersion(module: Module, dependency: string): string {
   return read("go", ["-C", join(modules, module), "list", "-m", "-f", "{{.Version}}", dependency], needsGo);
@@ -135,5 +141,7 @@ function rewrite(folder: string, as: (text: string) => string): void {
   }
 }
 
-if (import.meta.main)
-  for (const [module, folder] of Object.entries(prepareTools())) process.stdout.write(`${module} ${folder}\n`);
+if (import.meta.main) {
+  const prepared = { ...prepareTools(), "pulumi-python": preparePulumiPython() };
+  for (const [module, path] of Object.entries(prepared)) process.stdout.write(`${module} ${path}\n`);
+}

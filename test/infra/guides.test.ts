@@ -17,3 +17,23 @@ test.each(["gke", "eks"] as const)("the guide for %s has the machines and the qu
   });
   expect(readFileSync(`docs/guides/${cloud}.md`, "utf8")).toContain(`${rows.join("\n")}\n\n`);
 });
+
+test.each(["gke", "eks"] as const)("the guide for %s adds up the costs of a default stack at rest", (cloud) => {
+  const text = readFileSync(`docs/guides/${cloud}.md`, "utf8");
+  const rows = [...text.matchAll(/^\| (.+) \| (\d\.\d+) \| (\d+) \|$/gm)].map(([, part = "", hourly, monthly]) => ({
+    ...{ part, hourly: Number(hourly), monthly: Number(monthly) },
+  }));
+  for (const { hourly, monthly } of rows) expect(monthly).toBe(Math.round(hourly * 730));
+  const [core] = defaultPools(cloud).filter(({ min }) => min > 0);
+  const node = rows.find(({ part }) => part.includes(`\`${core?.machineType}\``));
+  expect(node).toBeDefined();
+  const sums = rows.filter(({ part }) => part.startsWith("together"));
+  expect(sums.map(({ part }) => part)).toContain(`together with ${core?.min} node`);
+  for (const { part, hourly } of sums) {
+    const nodes = Number(/\d+/.exec(part)?.[0]);
+    const each = rows.filter((row) => !sums.includes(row));
+    const isPerNode = (row: (typeof rows)[number]) => row === node || row.part.startsWith("its share");
+    const sum = each.reduce((total, row) => total + row.hourly * (isPerNode(row) ? nodes : 1), 0);
+    expect(hourly).toBeCloseTo(sum, 6);
+  }
+});

@@ -26,8 +26,8 @@ export function prepareSchemathesis(): string {
   return prepareVenv("schemathesis", "bin/schemathesis", join(here, "schemathesis"));
 }
 
-/** @param pins The folder of a `requirements.txt` and of the `constraints.txt` that pins its dependencies. */
-function prepareVenv(name: string, program: string, pins: string): string {
+/** Prepares a venv with packages of PyPI. @param pins The folder of a `requirements.txt` and of the `constraints.txt` that pins its dependencies. */
+export function prepareVenv(name: string, program: string, pins: string): string {
   const version = read("python3", ["-c", "import platform; print(platform.python_version())"], needsPython);
   if (isOlder(version, pythonMin)) throw new Error(`the interop tests need ${needsPython}: this one is ${version}`);
   const [requirements, constraints] = [join(pins, "requirements.txt"), join(pins, "constraints.txt")];

@@ -19,7 +19,7 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   console: [...library, "assets/*.{css,html,js,svg}"],
   service: programs,
   runner: [...programs, "job/requirements.txt", "job/tiltyard/**/*.py"],
-  infra: library,
+  infra: [...library, "PulumiPlugin.yaml"],
   tiltyard: programs,
 };
 

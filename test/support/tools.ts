@@ -67,7 +67,7 @@ export function prepareDebianProgram(name: string, user: string): string {
   return installed;
 }
 
-function findProgram(name: string): string | undefined {
+export function findProgram(name: string): string | undefined {
   const folders = (process.env.PATH ?? "").split(delimiter);
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }

@@ -3,7 +3,8 @@
  * test/e2e/providers/install.ts FOLDER`. A real plugin on the PATH is preferred.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const names = ["kubernetes", "aws", "gcp", "eks", "docker-build", "random"] as const;
 
@@ -15,13 +16,17 @@ export function installProviders(folder: string): { readonly standIns: string[];
     const ownProgram = name === "kubernetes" || name === "eks";
     writeExecutable(join(folder, `pulumi-resource-${name}`), command(ownProgram ? [`${name}.ts`] : ["cloud.ts", name]));
   }
+  // Pulumi's language host, which is in no Go module of this version, would start the plugin like this.
+  const runPlugin = fileURLToPath(import.meta.resolve("@pulumi/pulumi/cmd/run-plugin/index.js"));
+  const plugin = join(import.meta.dirname, "../../../infra");
+  writeExecutable(join(folder, "pulumi-resource-tiltyard"), command([runPlugin, plugin]));
   // Google's own plugin obtains a token for the cluster; this one prints that of the actual cluster.
   writeExecutable(join(folder, "gke-gcloud-auth-plugin"), command(["gke-auth.ts"]));
   return { standIns, real: names.filter((name) => !standIns.includes(name)) };
 }
 
 function command([program = "", ...args]: readonly string[]): string {
-  const words = [process.execPath, join(import.meta.dirname, program), ...args];
+  const words = [process.execPath, resolve(import.meta.dirname, program), ...args];
   return `exec ${words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ")} "$@"`;
 }
 

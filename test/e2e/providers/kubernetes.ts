@@ -22,6 +22,8 @@ import { record } from "./record.ts";
 const managerKey = "__fieldManager";
 /** The annotation of a generated name, as in the real provider. */
 const autonamed = "pulumi.com/autonamed";
+/** The annotation that forces the ownership of fields that other managers have, as in the real provider. */
+const forceAnnotation = "pulumi.com/patchForce";
 /** The fields that the real provider never changes in place, because pods would not see the change. */
 const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
   Secret: ["data", "stringData", "type"],
@@ -64,6 +66,7 @@ const provider: Provider = {
     const manager = `pulumi-kubernetes-${randomBytes(4).toString("hex")}`;
     const outputs = await put("create", resource, inputs, manager);
     if (resource.type === killAfter) {
+      record({ provider: "kubernetes", action: "kill", type: resource.type, urn: resource.urn });
       process.kill(process.ppid, "SIGKILL");
       process.exit(1);
     }
@@ -100,9 +103,10 @@ async function put(action: "create" | "update", resource: Resource, inputs: Valu
   const before = cluster.warnings.length;
   const apply = async () => {
     const reference = referenceOf(inputs);
+    const force = inputs.metadata?.annotations?.[forceAnnotation] === "true";
     return action === "create" && !upserts
       ? { ...reference, ...(await cluster.create({ ...reference })) }
-      : cluster.apply(reference, { manager });
+      : cluster.apply(reference, { manager, force });
   };
   const outputs = isRelease(resource.type)
     ? await applyRelease(cluster, inputs)

@@ -1,9 +1,9 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
 /** A recorded request to a stand-in, without inputs because they may contain secrets. */
 export interface Recorded {
   readonly provider: string;
-  readonly action: "create" | "update" | "delete" | "replace";
+  readonly action: "create" | "update" | "delete" | "replace" | "kill";
   readonly type: string;
   readonly urn: string;
   readonly warnings?: readonly string[];
@@ -15,8 +15,9 @@ export function record(entry: Recorded): void {
   if (path !== undefined) appendFileSync(path, `${JSON.stringify(entry)}\n`);
 }
 
-/** Returns the recorded entries in order. */
+/** Returns the recorded entries in order; none before the first request. */
 export function readRecord(path: string): readonly Recorded[] {
+  if (!existsSync(path)) return [];
   return readFileSync(path, "utf8")
     .split("\n")
     .filter((line) => line !== "")

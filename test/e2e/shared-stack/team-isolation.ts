@@ -54,7 +54,12 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
       }) as KubernetesObject,
     );
     runner = await startDeployedRunner(catalog.url);
-    jobId = (await management.compactTable({ id: ownTable })).job_id;
+    const writer = await management.createApiKey({
+      principal: "ada",
+      grant: { namespace: ["vision"], role: "writer" },
+    });
+    await management.putGrant({ id: ["__system"], principal: "ada", role: "writer" });
+    jobId = (await createManagementClient({ ...access, apiKey: writer.key }).compactTable({ id: ownTable })).job_id;
     rayJob = await until(async () => (await cluster().api.list("ray.io/v1", "RayJob", vision))[0]);
     const { serviceAccountName } = rayJob.spec.rayClusterSpec.headGroupSpec.template.spec;
     expect(serviceAccountName).toBe(serviceAccount);
