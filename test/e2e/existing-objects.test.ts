@@ -52,7 +52,7 @@ describeOnOurs(
 
     test("adopts the namespace that a person created for a secret, and upgrades KubeRay's definitions", async () => {
       const { api } = cluster();
-      const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io";
+      const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayjobs.ray.io";
       const outdate = [{ op: "remove", path: "/spec/versions/0/additionalPrinterColumns" }];
       await api.request("PATCH", definitionPath, outdate, "application/json-patch+json");
       await api.create({ ...namespaceOf(catalogNamespace), metadata: { name: catalogNamespace } });
@@ -64,8 +64,8 @@ describeOnOurs(
       const settings = { ...settingsOf(namespace, { environmentSecret: "bucket-credentials" }), operator };
       expect(Object.keys(await first.up(settings))).toEqual(["create"]);
       expect(await uidOf("Namespace", catalogNamespace)).toBe(uid);
-      const { spec } = await api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
-      expect(spec.versions[0].additionalPrinterColumns).toContainEqual(expect.objectContaining({ name: "status" }));
+      const { spec } = await api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayjobs.ray.io");
+      expect(spec.versions[0].additionalPrinterColumns).toContainEqual(expect.objectContaining({ name: "job status" }));
       expect(Object.keys(await first.preview(settings))).toEqual(["same"]);
       expect(Object.keys(await first.refresh())).toEqual(["same"]);
       role = await liveRole();
