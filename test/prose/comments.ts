@@ -1,6 +1,5 @@
 /**
- * Extracts the prose of a file as Markdown. Markdown stays as it is. In source files each comment, and each name of a test,
- * becomes a paragraph.
+ * Extracts the prose of a file as Markdown. Markdown stays as it is. In source files each comment becomes a paragraph.
  */
 export interface Prose {
   readonly text: string;
@@ -10,7 +9,6 @@ export interface Prose {
 
 const slashes = /^[ \t]*\/\*\*?(?<block>[\s\S]*?)\*\/|(?:^[ \t]*|[;,{}\])][ \t]+)\/\/ (?<line>.*)$/gm;
 const hashes = /^[ \t]*[rf]?"""(?<block>[\s\S]*?)"""|(?:^[ \t]*|[ \t]{2})# (?<line>.*)$/gm;
-const testNames = /^[ \t]*(?:it|test|describe)\b[.\w]*(?:\(.*\))?\("(?<line>[^"\n]*)"/gm;
 /** A tag of a comment, with its type and the name that it describes. */
 const tags = /^@(?:typedef.*|\w+(?: \{.*\})?(?: [\w.[\]]+)?)/;
 /** Instructions for tools, which are no prose. */
@@ -18,26 +16,25 @@ const instructions = /^(?:@ts-|biome-ignore|eslint|noqa|type:|pragma|#|!|(?:\/\/
 
 export function proseOf(path: string, source: string): Prose {
   if (path.endsWith(".md")) return { text: source, sourceLines: source.split("\n").map((_line, index) => index + 1) };
-  const patterns = /\.[tj]s$/.test(path) ? (process.env.NAMES ? [slashes, testNames] : [slashes]) : [hashes];
+  const pattern = /\.[tj]s$/.test(path) ? slashes : hashes;
   const text: string[] = [];
   const sourceLines: number[] = [];
   let previousLine = 0;
-  for (const pattern of patterns)
-    for (const match of source.matchAll(pattern)) {
-      const { block, line } = match.groups ?? {};
-      const comment = block ?? line ?? "";
-      if (instructions.test(comment.trim())) continue;
-      const start = lineAt(source, match.index + match[0].indexOf(comment));
-      // Consecutive comments of a line each are one paragraph, if they start their lines.
-      const continues = line !== undefined && start === previousLine + 1 && /^[ \t]*(?:\/\/|#)/.test(match[0]);
-      if (!continues) push("", start);
-      for (const [index, commentLine] of comment.split("\n").entries()) {
-        const prose = commentLine.replace(/^\s*(?:\* ?)?/, "");
-        if (prose.startsWith("@")) push("", start + index);
-        push(prose.replace(tags, ""), start + index);
-      }
-      previousLine = sourceLines.at(-1) ?? 0;
+  for (const match of source.matchAll(pattern)) {
+    const { block, line } = match.groups ?? {};
+    const comment = block ?? line ?? "";
+    if (instructions.test(comment.trim())) continue;
+    const start = lineAt(source, match.index + match[0].indexOf(comment));
+    // Consecutive comments of a line each are one paragraph, if they start their lines.
+    const continues = line !== undefined && start === previousLine + 1 && /^[ \t]*(?:\/\/|#)/.test(match[0]);
+    if (!continues) push("", start);
+    for (const [index, commentLine] of comment.split("\n").entries()) {
+      const prose = commentLine.replace(/^\s*(?:\* ?)?/, "");
+      if (prose.startsWith("@")) push("", start + index);
+      push(prose.replace(tags, ""), start + index);
     }
+    previousLine = sourceLines.at(-1) ?? 0;
+  }
   return { text: text.join("\n").trim() === "" ? "" : text.join("\n"), sourceLines };
 
   function push(textLine: string, sourceLine: number): void {

@@ -1,6 +1,6 @@
 /**
- * Checks the prose of the project with textlint, as part of `npm run check`: Markdown files, and the comments and test
- * names of source files. The rules are in rules.ts, CONTRIBUTING.md explains them. Arguments are paths; the default is all
+ * Checks the prose of the project with textlint, as part of `npm run check`: Markdown files and the comments
+ * of source files. The rules are in rules.ts, CONTRIBUTING.md explains them. Arguments are paths; the default is all
  * files.
  */
 import { spawnSync } from "node:child_process";
