@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
+import { toStoredText } from "./transactions.ts";
 
 /** An attempt at a job. */
 export interface AttemptRecord {
@@ -58,14 +59,19 @@ const update = statement((db, p: ChangedRow) =>
 );
 
 /** Updates an attempt, which need not exist. Its first start, end and reason are final. */
-export async function updateAttempt(session: Session, job: string, number: number, changes: Changes): Promise<void> {
+export async function updateAttempt(
+  session: Session,
+  job: string,
+  number: number,
+  { startedAtMillis, endedAtMillis, reason, logTail }: Changes,
+): Promise<void> {
   await session.run(update, {
     job_id: job,
     number,
-    started_at: changes.startedAtMillis ?? null,
-    ended_at: changes.endedAtMillis ?? null,
-    reason: changes.reason ?? null,
-    log_tail: changes.logTail ?? null,
+    started_at: startedAtMillis ?? null,
+    ended_at: endedAtMillis ?? null,
+    reason: reason === undefined ? null : toStoredText(reason),
+    log_tail: logTail === undefined ? null : toStoredText(logTail),
   });
 }
 

@@ -11,6 +11,7 @@ import {
   type TransactionRecord,
   toColumns,
   toRecord,
+  toStoredText,
 } from "./transactions.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -159,7 +160,7 @@ export async function updateJob(session: Session, job: JobRecord): Promise<void>
     ended_at: job.endedAtMillis ?? null,
     progress: JSON.stringify(job.progress),
     result: JSON.stringify(job.result),
-    reason: job.reason ?? null,
+    reason: job.reason === undefined ? null : toStoredText(job.reason),
     platform: JSON.stringify(job.platform),
   });
 }

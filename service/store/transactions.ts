@@ -59,6 +59,11 @@ export function toColumns(opened: NewTransaction): Schema["audit_records"] {
   };
 }
 
+/** Replaces U+0000 in the output of programs, which PostgreSQL cannot store as text. */
+export function toStoredText(text: string): string {
+  return text.replaceAll("\0", "\ufffd");
+}
+
 /** Returns the parameters that find a transaction by its namespace and id. */
 export function keyOf(identifier: Identifier): { readonly id: string; readonly namespace: string } {
   return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };

@@ -102,6 +102,15 @@ describe("an attempt", () => {
     expect(await describeJob(job)).toMatchObject({ status: "Failed", attempt: 2, progress: { rows_committed: 4 } });
   });
 
+  test("may report any text that a program prints", async () => {
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    await heartbeat(catalog, job, { log_tail: "caf\u00e9 \0 \u{1f600}" });
+    await finishAttempt(catalog, job, { status: "Failed", reason: "bytes \0" });
+    expect(await attemptsOf(job)).toMatchObject([{ lines: ["caf\u00e9 \ufffd \u{1f600}"], reason: "bytes \ufffd" }]);
+    expect((await describeJob(job)).reason).toBe("bytes \ufffd");
+  });
+
   test("leaves the properties of clients alone, which present parameters and the reason", async () => {
     const job = await openJob();
     const id = job.split("$");
