@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 
@@ -58,9 +59,13 @@ export function entrypointOf(jobId: string, number: number, leaseSeconds: number
 const logLines = 40;
 const logLengthMax = 4_000;
 
-/** Returns the end of the output, shortened to the limits of a job. */
+/** Returns the end of the output as a terminal shows it, without colors and blank lines, within the limits of a job. */
 export function lastLinesOf(output: string): string {
-  return output.trimEnd().split("\n").slice(-logLines).join("\n").slice(-logLengthMax);
+  const lines = stripVTControlCharacters(output)
+    .split("\n")
+    .map((line) => line.trimEnd().split("\r").at(-1) ?? "")
+    .filter((line) => line.trim() !== "");
+  return lines.slice(-logLines).join("\n").slice(-logLengthMax);
 }
 
 /** An error about resources that a job needs and the platform will never have, as a sentence for the job's principal. */

@@ -238,6 +238,14 @@ def test_the_log_has_no_colors():
     assert tail.text().splitlines() == ["(worker pid=1) computed", "link begun"]
 
 
+def test_the_log_has_no_blank_lines_of_progress_bars():
+    tail = LogTail("secret-key")
+    tail.add("ValueError: no such film\n")
+    for percent in range(100):
+        tail.add(f"\x1b[1mrows\x1b[0m: {percent}%\x1b[A\x1b[A\n\n\n" if percent == 0 else "\n\x1b[A\n")
+    assert tail.text().splitlines() == ["ValueError: no such film", "rows: 0%"]
+
+
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_told(catalog, job):
     attempt, stops = begin(catalog, job)
     attempt.end("Failed", "no file caf\udce9.png")

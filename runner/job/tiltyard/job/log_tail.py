@@ -28,7 +28,8 @@ class LogTail:
 
     def add(self, text: str) -> None:
         *lines, begun = (self._begun + text).split("\n")
-        self._lines.extend(_shown(line) for line in lines)
+        # Progress bars print many blank lines, which would displace the error of the job.
+        self._lines.extend(shown for line in lines if (shown := _shown(line)).strip())
         # A progress bar rewrites one line repeatedly and ends it only at the end.
         self._begun = begun if len(begun) <= LENGTH_MAX else self._masked(_shown(begun))
 
