@@ -220,7 +220,10 @@ describe("a job on Kubernetes", () => {
     const [attempt] = await own.list();
     if (attempt === undefined) throw new Error("there is an attempt");
     expect(await own.lastLines(attempt)).toBe("");
-    objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus: "Failed", message: "it failed:\n\n\u001b[1mold\rone\u001b[0m\u001b[A\ntwo\n\n" };
+    objects.get(`rayjobs ${name}`).status = {
+      jobDeploymentStatus: "Failed",
+      message: "it failed:\n\n\u001b[1mold\rone\u001b[0m\u001b[A\ntwo\n\n",
+    };
     expect((await own.list())[0]?.message).toBe("it failed:");
     expect(await own.lastLines(attempt)).toBe("it failed:\none\ntwo");
     await own.stop(attempt);
