@@ -4,11 +4,14 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startWatchedService, type WatchedService } from "./service.ts";
 
-/**
- * The number of runs and the seed. More runs with another seed extend the search, for example
- * TILTYARD_TEST_EXPRESSIONS=20000 TILTYARD_TEST_SEED=$RANDOM.
- */
-const { TILTYARD_TEST_EXPRESSIONS: runs = "400", TILTYARD_TEST_SEED: seed = "1" } = process.env;
+/** The number of runs, the seed, and the duration of a search in seconds, which `npm run test:fuzz` sets. */
+const {
+  TILTYARD_TEST_EXPRESSIONS: runs = "400",
+  TILTYARD_TEST_SEED: seed = "1",
+  TILTYARD_TEST_FUZZ_SECONDS: fuzzSeconds = "0",
+} = process.env;
+/** The memory of the service, whose child process has the library. */
+const residentMaxMiB = 400;
 
 /**
  * The functions by the types of their arguments and their result: `n` number, `t` text, `b` boolean, `l` list of
@@ -185,8 +188,15 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
+const searchMs = (Number(fuzzSeconds) * 1_000) / Object.keys(operations).length;
+const extent =
+  searchMs > 0
+    ? { numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: searchMs, markInterruptAsFailure: false }
+    : { numRuns: Number(runs) };
+
 test.each(Object.entries(operations))(
   "%s evaluates random expressions or refuses them",
+  { timeout: searchMs + 300_000 },
   async (name, [type, bodyOf]) => {
     await createTable();
     const answers = new Map<number, number>();
@@ -200,7 +210,10 @@ test.each(Object.entries(operations))(
       expect([200, 400, 404, 406], `${status} ${text.slice(0, 1000)}`).toContain(status);
       if (name === "add_columns" && status === 200) await createTable();
     });
-    await fc.assert(property, { numRuns: Number(runs), seed: Number(seed), endOnFailure: true });
-    expect(answers.get(200), "expressions that were evaluated").toBeGreaterThan(Number(runs) / 20);
+    await fc.assert(property, { ...extent, seed: Number(seed), endOnFailure: true });
+    const all = [...answers.values()].reduce((sum, count) => sum + count, 0);
+    process.stderr.write(`${name}: ${all} expressions, ${answers.get(200)} of them evaluated\n`);
+    expect(answers.get(200), "expressions that were evaluated").toBeGreaterThan(all / 20);
+    expect(service.peakResidentMiB()).toBeLessThan(residentMaxMiB);
   },
 );

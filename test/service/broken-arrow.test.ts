@@ -21,6 +21,13 @@ import { expect, test } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
+/** The number of streams, the seed, and the duration of a search in seconds, which `npm run test:fuzz` sets. */
+const {
+  TILTYARD_TEST_MUTANTS: mutants = "200",
+  TILTYARD_TEST_SEED: seed = "37",
+  TILTYARD_TEST_FUZZ_SECONDS: fuzzSeconds = "0",
+} = process.env;
+const searchMs = Number(fuzzSeconds) * 1_000;
 
 /** Returns a generator of pseudo-random numbers from 0 to 1 for a seed (mulberry32). */
 function randomFrom(seed: number): () => number {
@@ -98,15 +105,16 @@ function mutate(random: () => number): Uint8Array {
   }
 }
 
-test("mutated streams are 200 or 400 in every operation with rows", { timeout: 300_000 }, async () => {
-  const random = randomFrom(37);
+test("mutated streams are 200 or 400 in every operation with rows", { timeout: searchMs + 300_000 }, async () => {
+  const random = randomFrom(Number(seed));
+  const endAt = performance.now() + searchMs;
   const namespace = uniqueName("ns");
   await catalog.call("createNamespace", { id: [namespace] });
   const id = [namespace, "rows"];
   await catalog.call("createTable", { id }, { body: whole });
   const merge = { id, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true };
   const statuses = new Map<string, number>();
-  for (let mutant = 0; mutant < Number(process.env.MUTANTS ?? 200); mutant += 1) {
+  for (let mutant = 0; mutant < Number(mutants) || performance.now() < endAt; mutant += 1) {
     const body = mutate(random);
     const answers = await Promise.all([
       catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body }),
