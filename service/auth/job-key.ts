@@ -51,7 +51,7 @@ export async function grantsOfAttempt(
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
     ...[...job.objects, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
-    { namespace: records, role: "committer" },
+    { namespace: records, role: "committer", job: [...job.namespace, job.id] },
   ];
 }
 

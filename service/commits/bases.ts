@@ -20,7 +20,7 @@ export function manifestOf({ location, branch, committedName: name }: PreparedVe
 }
 
 /** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */
-const manifestBytesMax = 256 * 1024 * 1024;
+export const manifestBytesMax = 256 * 1024 * 1024;
 /** The field numbers of `base_paths` in Lance's message `Manifest` and of `path` in `BasePath`. */
 const basePaths = 18;
 const basePath = 4;

@@ -1,13 +1,13 @@
 import { contracts } from "@tiltyard/protocol";
 import pMap from "p-map";
-import { manifestOf, requireReadableBases } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
 import { commitTogether } from "../commits/commit-together.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { type Handler, mayRead } from "./handler.ts";
+import type { Handler } from "./handler.ts";
+import { requireCommitAllowed } from "./require-commit-allowed.ts";
 
 const contract = contracts.batchCreateTableVersions;
 
@@ -17,8 +17,9 @@ export const batchCreateTableVersions: Handler<typeof contract> = async (request
   const entries = await pMap(
     request.entries,
     async (entry) => {
-      const prepared = await prepareVersion(catalog, await requireTable(catalog.store.read, entry.id), entry);
-      await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
+      const table = await requireTable(catalog.store.read, entry.id);
+      const prepared = await prepareVersion(catalog, table, entry);
+      await requireCommitAllowed(catalog, caller, table, prepared);
       return { identifier: entry.id, prepared };
     },
     { concurrency: versionsAtOnce },

@@ -1,5 +1,4 @@
 import type { contracts, Identifier, RequestOf, ResponseOf } from "@tiltyard/protocol";
-import { manifestOf, requireReadableBases } from "../commits/bases.ts";
 import type { Entry } from "../commits/commit-together.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
@@ -13,7 +12,8 @@ import { deregisterTable } from "../dropping/drop.ts";
 import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
 import type { LocatedVersion } from "../store/versions.ts";
-import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
+import { type AuthorizedCaller, type Catalog, mayWrite } from "./handler.ts";
+import { requireCommitAllowed } from "./require-commit-allowed.ts";
 
 export type Operation = RequestOf<typeof contracts.batchCommitTables>["operations"][number];
 export type Result = ResponseOf<typeof contracts.batchCommitTables>["results"][number];
@@ -79,7 +79,7 @@ async function createVersion(
   const location = changed.get(toPath(identifier));
   const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
   const prepared = await prepareVersion(catalog, table, request);
-  await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
+  await requireCommitAllowed(catalog, caller, table, prepared);
   if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
   // The batch itself creates the state that this version follows.
   return {

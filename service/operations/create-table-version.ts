@@ -1,20 +1,21 @@
 import { contracts } from "@tiltyard/protocol";
-import { manifestOf, requireReadableBases } from "../commits/bases.ts";
 import { commit } from "../commits/commit.ts";
 import { prepareVersion } from "../commits/prepare.ts";
 import { toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
 import { prepareAudit } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
-import { type Handler, mayRead } from "./handler.ts";
+import type { Handler } from "./handler.ts";
+import { requireCommitAllowed } from "./require-commit-allowed.ts";
 
 const contract = contracts.createTableVersion;
 
 export const createTableVersion: Handler<typeof contract> = async (request, catalog, caller) => {
   const identifier = request.id;
-  const prepared = await prepareVersion(catalog, await requireTable(catalog.store.read, identifier), request);
+  const table = await requireTable(catalog.store.read, identifier);
+  const prepared = await prepareVersion(catalog, table, request);
   const { location } = prepared;
-  await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
+  await requireCommitAllowed(catalog, caller, table, prepared);
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
 
   const [record] = await commit(catalog, async (session) => {

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 import { foreignBasesOf } from "../commits/bases.ts";
-import { requireBranch, requireVersion } from "../commits/read.ts";
+import { requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Location } from "../storage/location.ts";
+import type { TableRecord } from "../store/tables.ts";
 import { readAnswer, readJson, rowsOf, translated } from "./answer.ts";
 import type { ArgsOf, Call, ResultOf } from "./call.ts";
 import type { Readings } from "./child/operations.ts";
@@ -29,6 +30,12 @@ export interface Reader {
     at: VersionRequest,
     args: ArgsOf<Readings[Name]>,
   ): Promise<Reading<ResultOf<Readings[Name]>>>;
+  /** Reads a version that is not recorded yet. */
+  readUnrecorded<Name extends keyof Readings>(
+    name: Name,
+    at: UnrecordedVersion,
+    args: ArgsOf<Readings[Name]>,
+  ): Promise<ResultOf<Readings[Name]>>;
   /** Runs a query on one version. @returns Its rows as an Arrow IPC file. */
   query(at: VersionRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
 }
@@ -38,6 +45,14 @@ export interface VersionRequest {
   readonly branch?: string | undefined;
   /** The version; the latest if undefined. */
   readonly version?: number | undefined;
+  readonly caller: Caller;
+}
+
+/** A version that a client staged for a commit. */
+export interface UnrecordedVersion {
+  readonly table: TableRecord;
+  readonly branch: string;
+  readonly staged: TableVersion;
   readonly caller: Caller;
 }
 
@@ -86,7 +101,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     bases.set(key, foreign);
     await requireReadableBy(at.caller, parts, foreign);
     await gateway.listen();
-    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, record));
+    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, toTableVersion(table.location, record)));
     views.set(key, served);
     const { uri, token } = served;
     const storage = await storageOf(parts, table.location);
@@ -108,6 +123,22 @@ export function createReader(parts: RowsParts): Reader & Disposable {
 
   return {
     read: (name, at, args) => send(name, at, args, async (response) => settled(await readJson(response))),
+    readUnrecorded: async (operation, { table, branch, staged, caller }, args) => {
+      await gateway.listen();
+      using served = gateway.serve(viewOfVersion(parts, table, branch, staged));
+      const { uri, token } = served;
+      const storage = await storageOf(parts, table.location);
+      const address = { uri, token, branch, version: staged.version, ...storage };
+      try {
+        return await contained.run(
+          senderOf(operation, caller, table.identifier),
+          async (child) => settled(await readJson(await child.call({ operation, args, table: address }))),
+          () => true,
+        );
+      } catch (error) {
+        throw translated(error, served);
+      }
+    },
     query: async (at, query) => {
       const { result } = await send("query", at, query, async (response, child) => {
         if (response.statusCode !== 200) await readJson(response);

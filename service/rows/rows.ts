@@ -17,6 +17,7 @@ export function createRows(commitParts: CommitParts, options: ChildOptions): Row
   const reader = createReader(parts);
   return {
     read: reader.read,
+    readUnrecorded: reader.readUnrecorded,
     query: reader.query,
     change: createChange(parts),
     [Symbol.asyncDispose]: async () => {

@@ -1,24 +1,22 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, type TableVersion } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { readVersions, requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { Commits, NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
-import type { VersionRecord } from "../store/versions.ts";
 import type { TableView } from "./table-view.ts";
 
 /** Returns a view of one version without commits. The library sees it as the latest version of its branch. */
-export function viewOfVersion(parts: CommitParts, table: TableRecord, record: VersionRecord): TableView {
+export function viewOfVersion(parts: CommitParts, table: TableRecord, branch: string, pinned: TableVersion): TableView {
   const view = viewOfTable(parts, table, undefined);
-  const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === record.branch;
-  const pinned = toTableVersion(table.location, record);
+  const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === branch;
   return {
     ...view,
     listTableVersions: async (request) =>
       isPinned(request) ? { versions: [pinned] } : view.listTableVersions(request),
     describeTableVersion: async (request) =>
-      isPinned(request) && request.version === record.version
+      isPinned(request) && request.version === pinned.version
         ? { version: pinned }
         : view.describeTableVersion(request),
   };

@@ -15,6 +15,8 @@ export interface Grant {
 export interface JobGrant {
   readonly namespace: Identifier;
   readonly role: Role | RoleOfJob;
+  /** The job whose records a committer may change. */
+  readonly job?: Identifier;
 }
 
 const upsertGrant = statement((db, p: { principal: string; namespace: string; role: string }) =>

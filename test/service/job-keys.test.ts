@@ -1,8 +1,11 @@
+import { readdirSync, rmSync } from "node:fs";
+import { connectNamespace, type Table } from "@lancedb/lancedb";
+import { Table as ArrowTable, Field, List, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
 import { claimAttempt } from "../support/attempts.ts";
-import { type OperationName, useCatalog } from "../support/catalog.ts";
+import { type OperationName, pathOf, useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog({ TILTYARD_RUNNER_API_KEY: "key-of-the-runner-0123456789" });
@@ -48,6 +51,75 @@ describe("the key of a job", () => {
     expect(await statusOf(key, "declareTable", { id: [table[0], "t"] })).toBe(403);
     expect(await statusOf(key, "describeNamespace", { id: [] })).toBe(403);
     expect(await statusOf(key, "createJobKey", { id: job, attempt: 1 })).toBe(403);
+  });
+
+  describe("over the records of Geneva, which jobs share,", () => {
+    const id = ["__system", "geneva_jobs"];
+    let records: Table;
+    let [own, key] = ["", ""];
+    beforeAll(async () => {
+      await catalog.call("createNamespace", { id: ["__system"], mode: "ExistOk" });
+      await openJob();
+      own = job.join("$");
+      const texts = (values: readonly string[]) => vectorFromArray(values, new Utf8());
+      const rows = new ArrowTable({
+        job_id: texts(["other$1", own, "other$2"]),
+        status: texts(["RUNNING", "PENDING", "DONE"]),
+        events: vectorFromArray([["a"], [], ["b"]], new List(new Field("item", new Utf8(), true))),
+      });
+      expect((await catalog.call("createTable", { id }, { body: tableToIPC(rows, "stream") })).status).toBe(200);
+      key = await keyOf(1);
+      const client = await connectNamespace("rest", { uri: catalog.url, headers: { "x-api-key": key } });
+      records = await client.openTable("geneva_jobs", ["__system"]);
+    });
+    const row = (job_id: string) => ({ job_id, status: "DONE", events: ["c"] });
+    const written = async () =>
+      (await records.query().toArray()).map(({ job_id, status }) => `${job_id} ${status}`).toSorted();
+
+    test.each<[string, () => Promise<unknown>]>([
+      [
+        "changes one of another job",
+        () => records.update({ where: "job_id = 'other$1'", values: { status: "FAILED" } }),
+      ],
+      ["changes those of all jobs", () => records.update({ values: { status: "FAILED" } })],
+      ["deletes one of another job", () => records.delete("job_id = 'other$2'")],
+      ["deletes those of all jobs", () => records.delete("true")],
+      ["adds one of another job", () => records.add([row("other$1")])],
+      ["adds one of no job", () => records.add([{ ...row(""), job_id: null }])],
+      ["claims one of another job", () => records.update({ where: "job_id = 'other$1'", values: { job_id: own } })],
+      ["drops a column of all of them", () => records.dropColumns(["status"])],
+      ["renames the column of jobs", () => records.alterColumns([{ path: "job_id", rename: "id" }])],
+      ["replaces all of them", () => records.add([row(own)], { mode: "overwrite" })],
+    ])("is refused when it %s", async (_, change) => {
+      const before = await written();
+      // The library keeps the staged manifest of a commit whose rejection is no conflict.
+      await expect(change()).rejects.toThrow(/Commit result for version \d+ is unknown/);
+      const { location } = (await catalog.call("describeTable", { id })).body;
+      const versions = `${pathOf({ id, location })}/_versions`;
+      const [staged = ""] = readdirSync(`/${versions}`).filter((name) => name.includes(".manifest-"));
+      const commit = { id, version: (await records.version()) + 1, manifest_path: `${versions}/${staged}` };
+      expect((await catalog.call("createTableVersion", commit, { key })).error).toMatchObject({
+        status: 403,
+        detail: expect.stringContaining("with its own job_id"),
+      });
+      const entries = { entries: [commit] };
+      expect((await catalog.call("batchCreateTableVersions", entries, { key })).status).toBe(403);
+      const operations = [{ create_table_version: commit }];
+      expect((await catalog.call("batchCommitTables", { operations }, { key })).status).toBe(403);
+      rmSync(`/${versions}/${staged}`);
+      await records.checkoutLatest();
+      expect(await written()).toEqual(before);
+    });
+
+    test("changes its own ones, and keeps what it compacts", async () => {
+      await records.update({ where: `job_id = '${own}'`, values: { status: "RUNNING" } });
+      await records.add([row(own)]);
+      await records.delete(`job_id = '${own}' and status = 'RUNNING'`);
+      await records.optimize();
+      expect(await written()).toEqual([`${own} DONE`, "other$1 RUNNING", "other$2 DONE"]);
+      const { location } = (await catalog.call("describeTable", { id })).body;
+      expect(readdirSync(`/${pathOf({ id, location })}/_checks`)).toEqual([]);
+    });
   });
 
   test("is in the audit, with the principal that created it", async () => {

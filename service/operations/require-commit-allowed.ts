@@ -1,0 +1,73 @@
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { isAllowed } from "../auth/authenticator.ts";
+import { manifestBytesMax, manifestOf, requireReadableBases } from "../commits/bases.ts";
+import { branchFolder, versionsFolder } from "../commits/manifest.ts";
+import type { PreparedVersion } from "../commits/prepare.ts";
+import { parseLocation } from "../storage/location.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
+
+/**
+ * Checks the content of a version before its commit point: the caller may read all its files, and a job changes only
+ * its own rows of Geneva's tables, which jobs share.
+ *
+ * @param table The table, or only the location of one that the same batch declares.
+ * @throws CatalogError PermissionDenied; InvalidInput if the version cannot be read.
+ */
+export async function requireCommitAllowed(
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+  table: TableRecord | { readonly location: string },
+  prepared: PreparedVersion,
+): Promise<void> {
+  await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
+  const isRetry = prepared.identity === undefined;
+  if ("id" in table && !isRetry && !mayWrite(caller)(table.identifier))
+    await requireOwnRecords(catalog, caller, table, prepared);
+}
+
+/** Compares the rows of other jobs in the latest version with those in a version of a job. */
+async function requireOwnRecords(
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+  table: TableRecord,
+  { branch, request: { version }, base, committedName }: PreparedVersion,
+): Promise<void> {
+  const { identifier: id } = table;
+  const { job } =
+    caller.principal.grants.find((grant) => grant.job && isAllowed({ grants: [grant] }, onRecords(id))) ?? {};
+  if (job === undefined) throw new Error("only a job commits without the role writer");
+  // A table without rows has none of other jobs, and a commit that does not follow the latest version is a conflict.
+  if (base?.highestVersion === undefined || base.highestVersion !== version - 1) return;
+  const args = { job: formatIdentifier(job) };
+  const { result: before } = await catalog.rows.read(
+    "recordsOfOthers",
+    { id, branch, version: base.highestVersion, caller },
+    args,
+  );
+  const location = parseLocation(table.location);
+  const objects = await catalog.storage.at(location);
+  // The library would give a staged manifest its final name, so it reads a copy.
+  const copy = `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}.manifest`;
+  const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
+  if (staged === undefined) throw new CatalogError("InvalidInput", "manifest_path: the object was deleted meanwhile");
+  await objects.create(copy, staged.bytes);
+  try {
+    const after = await catalog.rows.readUnrecorded(
+      "recordsOfOthers",
+      { table, branch, caller, staged: { version, manifest_path: copy } },
+      { ...args, columns: before.columns },
+    );
+    if (after.digest === before.digest) return;
+  } finally {
+    await objects.delete(copy);
+  }
+  throw new CatalogError(
+    "PermissionDenied",
+    `${caller.principal.name} may only change rows of ${formatIdentifier(id)} with its own job_id`,
+  );
+}
+
+function onRecords(object: readonly string[]) {
+  return { role: "writer", orRole: "committer", object } as const;
+}
