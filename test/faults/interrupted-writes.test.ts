@@ -33,7 +33,7 @@ const point = fc.record({
     ...["serve anew", "backup", "restore", "login"].map((each) => ({ weight: 1, arbitrary: fc.constant(each) })),
   ),
   kind: fc.constantFrom("KILL", "ENOSPC", "EIO"),
-  /** The number of the change. A first start makes about 200 changes, and a commit makes 10. */
+  /** The number of the change. A first start needs about 200 changes, a commit 10. */
   at: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 400 })),
 });
 type Point = (typeof point extends fc.Arbitrary<infer Each> ? Each : never) & { readonly number: number };

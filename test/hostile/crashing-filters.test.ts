@@ -1,4 +1,4 @@
-/** A reader who continuously sends filters that end the process of the Lance library, beside well-behaved writers. */
+/** A reader continuously sends filters that end the process of the Lance library, while other clients write. */
 import { tableToIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measure } from "../bench/load.ts";
