@@ -47,7 +47,7 @@ async function requireOwnRecords(
   );
   const location = parseLocation(table.location);
   const objects = await catalog.storage.at(location);
-  // The library would give a staged manifest its final name, so it reads a copy.
+  // The library would rename a staged manifest to its final name, so it reads a copy.
   const copy = `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}.manifest`;
   const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
   if (staged === undefined) throw new CatalogError("InvalidInput", "manifest_path: the object was deleted meanwhile");

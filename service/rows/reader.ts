@@ -101,7 +101,8 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     bases.set(key, foreign);
     await requireReadableBy(at.caller, parts, foreign);
     await gateway.listen();
-    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, toTableVersion(table.location, record)));
+    const served =
+      views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, toTableVersion(table.location, record)));
     views.set(key, served);
     const { uri, token } = served;
     const storage = await storageOf(parts, table.location);
