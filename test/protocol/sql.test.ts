@@ -17,12 +17,13 @@ const all: readonly AnyContract[] = [contracts, managementContracts, remoteContr
 
 /** The names of texts that Lance does not parse as SQL. A field with a new name is an sqlExpression, or is added here. */
 const otherText = new Set(
-  `api_key api_key_id auth_token base_tokenizer behavior branch client_secret cluster column column_name column_names columns context.*
-  distance_type e_tag error_handling.* field_metadata.* from_branch id image index_name index_type input_columns job_id key lance_tokenizer language limit
-  location manifest manifest_checksum manifest_path metadata.* metric_type mode name namespace new_id new_namespace new_namespace_id
-  new_table_name on operator output_schema page_token partition_by partition_by_indexed_column path principal properties properties.* rename
-  since_millis source_query status storage_options storage_options.* struct_field table tag terms timeout type udf udf_backend udf_name
-  udf_version udtf udtf_name udtf_sha udtf_version until_millis value vector_column version`.split(/\s+/),
+  `api_key api_key_id auth_token base_tokenizer behavior branch claim client_secret cluster column column_name column_names columns
+  context.* distance_type e_tag error_handling.* field_metadata.* from_branch id image index_name index_type input_columns job_id
+  key lance_tokenizer language limit location log_tail manifest manifest_checksum manifest_path metadata.* metric_type mode name
+  namespace new_id new_namespace new_namespace_id new_table_name offset on operator output_schema page_token partition_by
+  partition_by_indexed_column path platform.* principal properties properties.* reason rename since_millis sort source_query status
+  storage_options storage_options.* struct_field table tag terms timeout type udf udf_backend udf_name udf_version udtf udtf_name
+  udtf_sha udtf_version until_millis value vector_column version`.split(/\s+/),
 );
 /** Paths with names that are an expression elsewhere: words of a full-text query, and a filter that the catalog evaluates. */
 const otherPaths =
