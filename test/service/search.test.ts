@@ -25,6 +25,16 @@ async function search(id: readonly string[], query: object, more: object = {}) {
   return answer.status === 200 ? (await readRows(answer.body)).map((row) => row.id).toSorted() : answer.error;
 }
 
+test("a query with more than 32 bits of k or offset returns all rows or none", async () => {
+  const id = await createTexts([]);
+  const ids = async (query: object) => {
+    const answer = await catalog.call("queryTable", { id, ...query } as never);
+    return answer.status === 200 ? (await readRows(answer.body)).map((row) => row.id) : answer.error;
+  };
+  expect(await ids({ k: 2 ** 32 + 1 })).toEqual([0, 1, 2]);
+  expect(await ids({ k: 9, offset: 2 ** 32 })).toEqual([]);
+});
+
 describe("a full-text query without a column", () => {
   let one: string[];
   let two: string[];

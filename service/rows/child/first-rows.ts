@@ -1,6 +1,6 @@
 import { type managementContracts, type ResponseOf, type ShownValue, shown } from "@tiltyard/protocol";
 import { readSchema } from "../arrow/arrow-schema.ts";
-import { rawQueryOf } from "./lancedb.ts";
+import { rawQueryOf, rowsMax } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
@@ -18,9 +18,6 @@ interface Request {
   /** Reads values up to higher limits. */
   readonly whole?: boolean | undefined;
 }
-
-/** The greatest number of skipped rows that the library reads; it drops higher bits. */
-const offsetMax = 2 ** 32 - 1;
 
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
 
@@ -65,7 +62,7 @@ async function readRows(
   const { tableFromIPC } = await import("apache-arrow");
   const expressions = columns.flatMap((column) => column?.expressions ?? []);
   if (expressions.length === 0) return [];
-  const selected = table.query().select(selectionOf(expressions)).limit(limit).offset(Math.min(offset, offsetMax));
+  const selected = table.query().select(selectionOf(expressions)).limit(limit).offset(Math.min(offset, rowsMax));
   if (sort !== undefined) selected.orderBy({ columnName: sort, ascending: !descending, nullsFirst: false });
   const query = await rawQueryOf(filter === undefined ? selected : selected.where(filter));
   const batches = await query.execute(1);

@@ -4,6 +4,9 @@ import { CatalogError } from "@tiltyard/protocol";
 export type Lancedb = typeof import("@lancedb/lancedb");
 export type DatasetQuery = Query | VectorQuery;
 
+/** The maximum number of returned or skipped rows that the library accepts; it drops higher bits. */
+export const rowsMax = 2 ** 32 - 1;
+
 /** The maximum sizes of the library's caches, which all calls share, and their share of the process's memory. */
 const caches = { index: { bytesMax: 128 * 1024 ** 2, part: 8 }, metadata: { bytesMax: 64 * 1024 ** 2, part: 16 } };
 

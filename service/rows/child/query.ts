@@ -1,7 +1,7 @@
 import type { Query, Table, VectorQuery } from "@lancedb/lancedb";
 import { CatalogError, numbers, type QueryTableRequest } from "@tiltyard/protocol";
 import { fullTextQuery } from "./full-text.ts";
-import type { DatasetQuery, Lancedb } from "./lancedb.ts";
+import { type DatasetQuery, type Lancedb, rowsMax } from "./lancedb.ts";
 
 /** The query of the protocol with the options that only LanceDB's dialect has. */
 export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
@@ -13,9 +13,9 @@ export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
 /** Returns the library's query for a request. @throws CatalogError InvalidInput, Unsupported */
 export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): Promise<DatasetQuery> {
   const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
-  const query = (await searchOf(lancedb, table, request)).limit(request.k);
+  const query = (await searchOf(lancedb, table, request)).limit(Math.min(request.k, rowsMax));
   if (filter !== undefined && filter !== "") query.where(filter);
-  if (offset !== undefined) query.offset(offset);
+  if (offset !== undefined) query.offset(Math.min(offset, rowsMax));
   if (withRowId) query.withRowId();
   if (fastSearch) query.fastSearch();
   if (request.order_by !== undefined && request.order_by.length > 0)
