@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { characters, sqlExpression, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { context, count, datasetReadErrors, queryBoolean, queryInteger, queryList } from "../fields.ts";
+import { context, count, datasetReadErrors, fieldPath, queryBoolean, queryInteger, queryList } from "../fields.ts";
 
 /** The limits of the list of the first rows of a table. */
 export const shown = {
@@ -54,7 +54,7 @@ export const listTableRows = defineContract({
     filter: sqlExpression().min(1).optional().describe("A condition on rows in SQL, such as `year > 1990`."),
     sort: text(characters.path).min(1).optional().describe("The name of a top-level column that orders the rows."),
     descending: queryBoolean.optional().describe("Orders rows with the greatest values first."),
-    columns: queryList(text(characters.path), shown.columns)
+    columns: queryList(fieldPath, shown.columns)
       .optional()
       .describe(`The names of top-level columns; the first ${shown.columns} when absent.`),
     whole: queryBoolean

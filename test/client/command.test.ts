@@ -462,6 +462,6 @@ describe("tiltyard ray job", () => {
 
   test("names the command that lists clusters when the cluster is unknown", async () => {
     const { code, stderr } = await tiltyard("ray", "job", "list", "-c", "nothing");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("see: tiltyard cluster list")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("See: tiltyard cluster list")]);
   });
 });

@@ -51,5 +51,5 @@ test("serve ends in order when npm, its parent, ends", async () => {
 
 test("watching a job ends when npm, its parent, ends", async () => {
   const settings = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "a-key-of-24-characters-x" };
-  await endShell("jobs watch 1", "still trying", settings);
+  await endShell("jobs watch 1", "the catalog does not respond", settings);
 });

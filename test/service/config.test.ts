@@ -88,7 +88,7 @@ describe("the settings", () => {
       "TILTYARD_FAILED_CREDENTIALS must be a number of refused credentials a minute",
     ],
     [{ TILTYARD_TRUSTED_PROXIES: "10" }, "TILTYARD_TRUSTED_PROXIES must be a number of proxies, 9 at most"],
-    [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 characters"],
+    [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 ASCII characters"],
     [{ TILTYARD_ALLOW_INSECURE: "yes" }, "TILTYARD_ALLOW_INSECURE must be 1 or 0"],
     [{ TILTYARD_AUTH: "oidc" }, "TILTYARD_OIDC_ISSUER is required"],
   ])("refuse %j", (environment, problem) => {

@@ -659,7 +659,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
   test("rejects an Arrow file and names the required format", async () => {
     const id = await createFilms(catalog);
     const { error } = await catalog.call("insertIntoTable", { id }, { body: tableToIPC(filmTable(films), "file") });
-    expect(error.detail).toContain("send an Arrow stream");
+    expect(error.detail).toContain("Send an Arrow stream");
   });
 });
 

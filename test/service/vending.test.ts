@@ -178,7 +178,7 @@ describe("credentials for a table in S3", () => {
     const id = [await newNamespace(), "t"];
     refusal = "AccessDenied";
     const { error, headers } = await catalog.call("declareTable", { id });
-    expect(error).toMatchObject({ status: 503, code: 17, detail: expect.stringContaining("vend_credentials false") });
+    expect(error).toMatchObject({ status: 503, code: 17, detail: expect.stringContaining("vend_credentials: false") });
     expect(error.detail).not.toContain(role);
     expect(headers.get("retry-after")).toBe("1");
     expect((await catalog.call("tableExists", { id })).status).toBe(404);

@@ -23,7 +23,7 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   const prefix = Buffer.alloc(prefixBytes);
   const got = await reader.fill(prefix);
   if (got === 0) return undefined;
-  if (prefix.toString("latin1").startsWith("ARROW1")) throw notArrow("the body is an Arrow file. Send an Arrow stream");
+  if (prefix.toString("latin1").startsWith("ARROW1")) throw notArrow("it is an Arrow file. Send an Arrow stream");
   const length = prefix.readInt32LE(4);
   if (got < prefixBytes || prefix.readUInt32LE(0) !== continuation || length < 0) throw notArrow("a message is broken");
   if (length === 0) return undefined;
