@@ -5,7 +5,7 @@ import { addCatalogCommand, type CatalogOptions, managementOf } from "./catalog-
 import { interruptible } from "./interruption.ts";
 import { countOf, describeJob, waitingFor, watchJob } from "./job-progress.ts";
 import { addOpeningCommands } from "./open-jobs.ts";
-import { limitOption, print, printTable } from "./output.ts";
+import { limitOption, print, printTable, wholeNumber } from "./output.ts";
 import { addPolicyCommand } from "./table-policy.ts";
 
 interface ListOptions extends CatalogOptions {
@@ -54,10 +54,24 @@ export function jobsCommand(): Command {
     print(options, { job_id }, job_id);
   });
 
-  addOfOne(jobs, "logs", "print the last lines of a job's output").action(
-    async (id: string, options: CatalogOptions) => {
-      const { lines } = await managementOf(options).describeJobLog({ id: parseIdentifier(id) });
+  addOfOne(jobs, "logs", "print the last lines of a job's output")
+    .option("--attempt <number>", "an earlier attempt; the latest one by default", wholeNumber)
+    .action(async (id: string, options: CatalogOptions & { readonly attempt?: number }) => {
+      const lines = await linesOf(managementOf(options), id, options.attempt);
       print(options, lines, lines.join("\n"));
+    });
+
+  addOfOne(jobs, "attempts", "list the attempts at a job with their times and reasons").action(
+    async (id: string, options: CatalogOptions) => {
+      const { attempts } = await managementOf(options).listJobAttempts({ id: parseIdentifier(id) });
+      if (options.json) return void process.stdout.write(`${JSON.stringify(attempts)}\n`);
+      const shown = attempts.map(({ number, started_at_millis, ended_at_millis, reason }) => ({
+        attempt: String(number),
+        started: timeOf(started_at_millis),
+        ended: timeOf(ended_at_millis),
+        reason: reason?.split("\n", 1)[0] ?? "",
+      }));
+      printTable(options, shown, ["attempt", "started", "ended", "reason"]);
     },
   );
 
@@ -83,6 +97,19 @@ function addOfOne(to: Command, name: string, description: string): Command {
   return addCatalogCommand(to, name, description).argument("<id>", "the job's id");
 }
 
+/** Returns the last lines of the output of an attempt. @throws Error if the job has no such attempt. */
+async function linesOf(management: ManagementClient, id: string, attempt?: number): Promise<readonly string[]> {
+  if (attempt === undefined) return (await management.describeJobLog({ id: parseIdentifier(id) })).lines;
+  const { attempts } = await management.listJobAttempts({ id: parseIdentifier(id) });
+  const found = attempts.find(({ number }) => number === attempt);
+  if (found === undefined) throw new Error(`job ${id} has no attempt ${attempt}. See: tiltyard jobs attempts ${id}`);
+  return found.lines;
+}
+
+function timeOf(millis: number | undefined): string {
+  return millis === undefined ? "" : new Date(millis).toISOString();
+}
+
 async function listJobs(management: ManagementClient, options: ListOptions): Promise<void> {
   const { namespace, table, principal, open, limit } = options;
   const { jobs } = await management.listJobs({
@@ -99,7 +126,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
     target: targetOf(job),
     progress: job.progress.rows_total === undefined ? waitingFor(job) : countOf(job.progress),
     principal: job.principal,
-    opened: new Date(job.created_at_millis).toISOString(),
+    opened: timeOf(job.created_at_millis),
   }));
   printTable(options, rows, ["id", "status", "target", "progress", "principal", "opened"]);
 }

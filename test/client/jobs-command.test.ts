@@ -129,6 +129,23 @@ describe("tiltyard jobs", () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
   });
 
+  test("attempts lists what ended each attempt, and logs prints the output of an earlier one", async () => {
+    const job = await open();
+    await beginAttempt(catalog, job);
+    await finishAttempt(catalog, job, { reason: "the Ray cluster is gone\nat some line", log_tail: "first" });
+    await beginAttempt(catalog, job);
+    await heartbeat(catalog, job, { log_tail: "second" });
+    expect((await start("attempts", job).finished).stdout).toMatch(
+      /^ATTEMPT +STARTED +ENDED +REASON\n1 +\S+Z +\S+Z +the Ray cluster is gone\n2 +\S+Z *\n$/,
+    );
+    expect((await start("logs", job, "--attempt", "1").finished).stdout).toBe("first\n");
+    expect((await start("logs", job).finished).stdout).toBe("second\n");
+    expect(await start("logs", job, "--attempt", "3").finished).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("has no attempt 3. See: tiltyard jobs attempts"),
+    });
+  });
+
   test.each([{}, { TILTYARD_CATALOG_URL: "" }])("use the catalog of this machine with %j", async (environment) => {
     const settings = { ...environment, TILTYARD_PORT: "1" };
     expect(await startCommand(runCommandLine, ["jobs", "list"], settings).finished).toMatchObject({
