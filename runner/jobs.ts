@@ -1,5 +1,5 @@
 import { CatalogRequestError, type ManagementClient } from "@tiltyard/client";
-import { type Job, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
+import { type Job, openStatuses, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
 
 /** The operations that open jobs. */
 const jobOperations: readonly string[] = [
@@ -49,7 +49,7 @@ export class CatalogJobs {
     let pageToken: string | undefined;
     do {
       const page = await this.#management.listJobs({
-        status: ["Queued", "Running"],
+        status: [...openStatuses],
         ascending: true,
         ...(pageToken !== undefined && { page_token: pageToken }),
       });

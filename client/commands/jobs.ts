@@ -1,4 +1,4 @@
-import { type Job, parseIdentifier } from "@tiltyard/protocol";
+import { type Job, openStatuses, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import type { ManagementClient } from "../catalog/catalog-client.ts";
 import { addCatalogCommand, type CatalogOptions, managementOf } from "./catalog-command.ts";
@@ -116,7 +116,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
     ...(namespace !== undefined && { id: parseIdentifier(namespace) }),
     ...(table !== undefined && { table }),
     ...(principal !== undefined && { principal }),
-    ...(open && { status: ["Queued", "Running"] }),
+    ...(open && { status: [...openStatuses] }),
     limit,
   });
   if (options.json) return void process.stdout.write(`${JSON.stringify(jobs)}\n`);

@@ -1,4 +1,4 @@
-import { delimiterFor, transactionStatuses } from "@tiltyard/protocol";
+import { delimiterFor, isOpen, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
 import { may } from "./caller.ts";
@@ -28,10 +28,7 @@ const pollEveryMs = 2_000;
 const silentMs = 60_000;
 const shownMax = 300;
 
-export const openStatuses: Job["status"][] = ["Queued", "Running"];
 export const endedStatuses = transactionStatuses.filter((status) => !openStatuses.includes(status));
-
-export const isOpen = ({ status }: Pick<Job, "status">) => openStatuses.includes(status);
 
 /** Returns the title of a job, such as `Fill title_length`. */
 export function titleOf({ operation, parameters: { column } }: Job): string {

@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/preact-query";
-import { delimiterFor, type Identifier } from "@tiltyard/protocol";
+import { delimiterFor, type Identifier, isOpen, openStatuses } from "@tiltyard/protocol";
 import { useEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
 import { Filtered } from "./filters.tsx";
 import { nameOf } from "./format.ts";
-import { endedStatuses, isOpen, NoRunner, openStatuses, silentSince, titleOf } from "./job.tsx";
+import { endedStatuses, NoRunner, silentSince, titleOf } from "./job.tsx";
 import { Pages } from "./list.tsx";
 import { JobProgress } from "./progress.tsx";
 import { itemsOf, polling, staleness, useCall, useList, useTitle } from "./queries.ts";
@@ -38,7 +38,7 @@ export function JobsPage({ id, caller }: PageProps) {
 /** The jobs of a namespace: the open ones, which are updated live, and the ended ones. */
 export function JobList({ namespace, filter }: Props) {
   const request = { id: namespace, ...filter };
-  const listed = useCall("listJobs", { ...request, status: openStatuses, limit: openMax }, polling(pollEveryMs));
+  const listed = useCall("listJobs", { ...request, status: [...openStatuses], limit: openMax }, polling(pollEveryMs));
   const ended = useList("listJobs", { ...request, status: endedStatuses, limit: endedPage }, ({ jobs }) => jobs);
   const open = listed.data?.jobs ?? [];
   useEnded(namespace, listed.data?.jobs, ended.refetch);

@@ -1,9 +1,8 @@
-import { type Identifier, transactionStatuses } from "@tiltyard/protocol";
+import { type Identifier, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AnswerTo } from "./api.ts";
 import { type Chosen, Filtered } from "./filters.tsx";
 import { dateAndTime, nameOf } from "./format.ts";
-import { openStatuses } from "./job.tsx";
 import { Pages } from "./list.tsx";
 import { itemsOf, polling, staleness, useList, useTitle } from "./queries.ts";
 import type { PageProps } from "./routes.ts";

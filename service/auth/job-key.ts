@@ -2,13 +2,14 @@ import {
   CatalogError,
   type Identifier,
   includedRoles,
+  isOpen,
   type Role,
   systemNamespaceOf,
   tokenPrefix,
 } from "@tiltyard/protocol";
 import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
-import { findJobById, isOpen, type JobRecord } from "../store/jobs.ts";
+import { findJobById, type JobRecord } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 
 /** The time that a key is valid after the last heartbeat. Attempts send one every few seconds. */

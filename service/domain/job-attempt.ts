@@ -1,6 +1,7 @@
-import { CatalogError, type Identifier, type Job } from "@tiltyard/protocol";
-import { isOpen, type JobRecord } from "../store/jobs.ts";
+import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/protocol";
+import type { JobRecord } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
+import { writeJob } from "./job.ts";
 import { toJob } from "./job-summary.ts";
 import { requireJob } from "./require.ts";
 
@@ -32,7 +33,10 @@ export async function alterAttempt(
       );
     if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
       throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
-    return isOpen(latest) ? change(session, latest) : latest;
+    if (!isOpen(latest)) return latest;
+    const altered = await change(session, latest);
+    await writeJob(session, altered);
+    return altered;
   });
   return { job: toJob(job, delimiter) };
 }

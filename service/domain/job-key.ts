@@ -1,8 +1,7 @@
-import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
+import { CatalogError, type Identifier, isOpen, managementContracts } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../auth/job-key.ts";
 import { deleteJobKeys, type JobAttempt, putApiKey } from "../store/api-keys.ts";
-import { isOpen } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { prepareAudit } from "./audit.ts";
 import { principalOfJob } from "./job.ts";

@@ -5,11 +5,12 @@ import {
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
+  isOpen,
   jobPrefix,
   type TransactionStatus,
 } from "@tiltyard/protocol";
 import { updateAttempt } from "../store/job-attempts.ts";
-import { insertJob, isOpen, type JobRecord, type NewJobRecord, updateJob } from "../store/jobs.ts";
+import { insertJob, type JobRecord, type NewJobRecord, updateJob } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import type { TransactionRecord } from "../store/transactions.ts";

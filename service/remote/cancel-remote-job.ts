@@ -1,8 +1,7 @@
-import { parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { isOpen, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
 import { cancel, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
-import { isOpen } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 /** Cancels a job. For LanceDB's client, the cancellation of an ended job succeeds without an effect. */

@@ -1,9 +1,9 @@
-import { CatalogError, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { CatalogError, isOpen, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { rowsAsStream } from "../rows/arrow/arrow-rows.ts";
 import { type AttemptRecord, listAttempts } from "../store/job-attempts.ts";
-import { isOpen, type JobRecord } from "../store/jobs.ts";
+import type { JobRecord } from "../store/jobs.ts";
 import { remoteState } from "./job-state.ts";
 
 /** The columns in LanceDB's documentation, with the time of each event. */

@@ -1,3 +1,4 @@
+import { openStatuses } from "@tiltyard/protocol";
 import { sql } from "kysely";
 import { anyPrincipal, everything, type Page } from "./page.ts";
 import type { Schema } from "./schema.ts";
@@ -102,7 +103,7 @@ const removeJobKeys = statement((db, p: { job: string; endedBefore: number }) =>
               .select("jobs.id")
               .whereRef("jobs.id", "=", "api_keys.job")
               .where((job) =>
-                job.or([job("jobs.status", "in", ["Queued", "Running"]), job("jobs.updated_at", ">=", p.endedBefore)]),
+                job.or([job("jobs.status", "in", openStatuses), job("jobs.updated_at", ">=", p.endedBefore)]),
               ),
           ),
         ),

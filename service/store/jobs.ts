@@ -1,4 +1,4 @@
-import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
+import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
 import type { Kysely, Selectable } from "kysely";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
@@ -41,14 +41,6 @@ export interface JobRecord extends TransactionRecord, NewJobRecord {
   readonly result: Counts;
   readonly reason: string | undefined;
   readonly platform: Texts;
-}
-
-/** The statuses of an open job. */
-export const openStatuses: readonly TransactionStatus[] = ["Queued", "Running"];
-
-/** Reports whether a job is open. */
-export function isOpen({ status }: Pick<TransactionRecord, "status">): boolean {
-  return openStatuses.includes(status);
 }
 
 type NewRow = Schema["audit_records"] & Pick<Schema["jobs"], "api_key" | "table_id" | "parameters">;
@@ -113,7 +105,7 @@ export async function findJobById(session: Session, id: string): Promise<JobReco
 }
 
 const findOpen = statement((db, p: { table: number }) =>
-  selectJobs(db).where("t.table_id", "=", p.table).where("t.status", "in", ["Queued", "Running"]).orderBy("t.id"),
+  selectJobs(db).where("t.table_id", "=", p.table).where("t.status", "in", openStatuses).orderBy("t.id"),
 );
 
 /** Lists the open jobs on a table, the oldest first. */
@@ -176,7 +168,7 @@ const deleteExpired = statement((db, p: { before: number; upper: string; limit: 
           .select("id")
           .where("id", "<", p.upper)
           .where("updated_at", "<", p.before)
-          .where("status", "not in", ["Queued", "Running"])
+          .where("status", "not in", openStatuses)
           .orderBy("id")
           .limit(p.limit),
       ),

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Identifier, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
+import { type Identifier, openStatuses, type TransactionStatus, transactionStatuses } from "@tiltyard/protocol";
 import { type Kysely, type RawBuilder, type Selectable, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
-import { type JobRecord, openStatuses, selectJobs, toJobRecord } from "./jobs.ts";
+import { type JobRecord, selectJobs, toJobRecord } from "./jobs.ts";
 import { isWithin, type Subtree, subtree } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";

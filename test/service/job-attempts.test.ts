@@ -126,19 +126,7 @@ describe("an attempt", () => {
 
 test("converts jobs whose state was in properties, with their latest attempt", async () => {
   const { database, url } = await createTestDatabase();
-  await createEarlierSchema(database, [
-    "0001-initial",
-    "0002-rate-limits",
-    "0003-dropped-tables",
-    "0004-transaction-lists",
-    "0005-audit-and-jobs",
-    "0006-generations-and-tasks",
-    "0007-automations",
-    "0008-job-keys",
-    "0009-principals",
-    "0010-reserved-locations",
-    "0011-clock",
-  ]);
+  await createEarlierSchema(database, "0011-clock");
   const row = (id: string, operation: string, status: string, properties: object) =>
     `('0190-${id}', 'ns', '${operation}', '[["ns","t"]]', 'ada', 'request', '${status}', '${JSON.stringify(properties)}', 1000, 2000)`;
   const begun = "2026-01-01T00:00:00.000Z";

@@ -1,11 +1,19 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import SqliteFile from "better-sqlite3";
 import { Kysely, SqliteDialect, sql } from "kysely";
 import type { Database } from "../../service/store/database.ts";
 import { type Dialect, postgres, sqlite } from "../../service/store/dialect.ts";
 import { openPostgres } from "../../service/store/postgres-pool.ts";
 
-/** Creates the schema that these first migrations produce. */
-export async function createEarlierSchema(database: Database, migrations: readonly string[]): Promise<void> {
+const folder = join(import.meta.dirname, "../../service/store/migrations");
+
+/** Creates the schema that the migrations up to one of them produce. @param last The name of its file, without `.ts`. */
+export async function createEarlierSchema(database: Database, last: string): Promise<void> {
+  const names = readdirSync(folder)
+    .map((file) => file.replace(".ts", ""))
+    .sort();
+  const migrations = names.slice(0, names.indexOf(last) + 1);
   const [db, dialect]: [Kysely<unknown>, Dialect] =
     database.kind === "postgres"
       ? [openPostgres(database), postgres]

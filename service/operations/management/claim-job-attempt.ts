@@ -1,9 +1,8 @@
-import { CatalogError, type managementContracts } from "@tiltyard/protocol";
+import { CatalogError, isOpen, type managementContracts } from "@tiltyard/protocol";
 import { changed, writeJob } from "../../domain/job.ts";
 import { toJob } from "../../domain/job-summary.ts";
 import { requireJob } from "../../domain/require.ts";
 import { insertAttempt, updateAttempt } from "../../store/job-attempts.ts";
-import { isOpen } from "../../store/jobs.ts";
 import type { Handler } from "../handler.ts";
 
 /** Begins another attempt and ends the latest one, whose later requests are rejected. */

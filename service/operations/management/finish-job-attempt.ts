@@ -1,5 +1,5 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { changed, move, writeJob } from "../../domain/job.ts";
+import { changed, move } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
@@ -11,6 +11,5 @@ export const finishJobAttempt: Handler<typeof managementContracts.finishJobAttem
     const finished = changed(job, { status: move(job.status, status), reason, progress, result });
     const endedAtMillis = finished.updatedAtMillis;
     await updateAttempt(session, job.id, job.attempt, { endedAtMillis, reason, logTail });
-    await writeJob(session, finished);
     return finished;
   });

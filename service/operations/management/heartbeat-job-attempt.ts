@@ -1,5 +1,5 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { changed, writeJob } from "../../domain/job.ts";
+import { changed } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
@@ -17,6 +17,5 @@ export const heartbeatJobAttempt: Handler<typeof managementContracts.heartbeatJo
       ...(reason !== undefined && { reason: reason === "" ? undefined : reason }),
     });
     if (logTail !== undefined) await updateAttempt(session, job.id, job.attempt, { logTail });
-    await writeJob(session, beaten);
     return beaten;
   });

@@ -1,5 +1,5 @@
 import { CatalogError, type managementContracts } from "@tiltyard/protocol";
-import { changed, writeJob } from "../../domain/job.ts";
+import { changed } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { deleteAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
@@ -11,6 +11,5 @@ export const releaseJobAttempt: Handler<typeof managementContracts.releaseJobAtt
       throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);
     await deleteAttempt(session, job.id, job.attempt);
     const released = changed(job, { attempt: job.attempt - 1, heartbeatAtMillis: Date.now(), platform: {} });
-    await writeJob(session, released);
     return released;
   });

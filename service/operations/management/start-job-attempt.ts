@@ -1,5 +1,5 @@
 import type { managementContracts } from "@tiltyard/protocol";
-import { changed, move, writeJob } from "../../domain/job.ts";
+import { changed, move } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
@@ -16,6 +16,5 @@ export const startJobAttempt: Handler<typeof managementContracts.startJobAttempt
       heartbeatAtMillis: now,
     });
     await updateAttempt(session, job.id, job.attempt, { startedAtMillis });
-    await writeJob(session, started);
     return started;
   });

@@ -7,7 +7,6 @@ const ownerColumn = "job_id";
 
 export interface RecordsOfOthers {
   readonly columns: readonly string[];
-  readonly rows: number;
   /** The digest of the rows, which does not depend on their order or their files. */
   readonly digest: string;
 }
@@ -32,7 +31,7 @@ export async function readRecordsOfOthers(
   for await (const batch of query.select([...columns]))
     for (const row of batch) rows.push(createHash("sha256").update(textOf(row)).digest("base64"));
   const digest = createHash("sha256").update(rows.sort().join()).digest("base64");
-  return { columns, rows: rows.length, digest };
+  return { columns, digest };
 }
 
 /** Returns a text that is equal only for equal rows. */
