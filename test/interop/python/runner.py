@@ -8,7 +8,7 @@ from pathlib import Path
 from catalog import PROJECT, wait_until
 from jobs import describe
 
-JOB_SECONDS = 180
+JOB_SECONDS = 600
 
 
 class Runner:

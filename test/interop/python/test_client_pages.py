@@ -14,7 +14,7 @@ from spark import JVM_OPTIONS, spark_sql
 ENGINES = {"daft", "duckdb", "polars"}
 SLOW = {"geneva", "lance-ray", "ray-data"}
 SHOWN = {"text", "properties"}
-SECONDS = 200
+SECONDS = 600
 
 
 def marks(page: Path) -> list[pytest.MarkDecorator]:

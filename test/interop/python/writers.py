@@ -50,7 +50,7 @@ def write_at_once(catalog: Catalog | list[Catalog], table: list[str], writings: 
     said = ""
     try:
         for writer in writers:
-            _, stderr = writer.communicate(timeout=200)
+            _, stderr = writer.communicate(timeout=600)
             assert writer.returncode == 0, stderr
             said += stderr
     finally:
