@@ -164,7 +164,7 @@ async function portionOf(bar: Locator): Promise<number> {
 const row = (page: Page, text: string | RegExp) => page.getByRole("row").filter({ hasText: text });
 
 describe("signing in", () => {
-  test("refuses a wrong key in words, and takes the right one", async () => {
+  test("rejects a wrong key with a sentence and accepts the right one", async () => {
     const { page } = await open();
     await page.locator("#secret").fill("not-a-key");
     await page.keyboard.press("Enter");
@@ -174,7 +174,7 @@ describe("signing in", () => {
     await page.getByText("bootstrap", { exact: true }).first().waitFor();
   });
 
-  test("takes a token too", async () => {
+  test("accepts a token", async () => {
     const form = new URLSearchParams({ grant_type: "client_credentials", client_secret: catalog.adminKey });
     const answer = await catalog.fetch("/oauth/token", { method: "POST", body: form });
     const { access_token } = (await answer.json()) as { access_token: string };
@@ -183,7 +183,7 @@ describe("signing in", () => {
     await signIn(page, access_token);
   });
 
-  test("keeps the key for this tab alone, out of every URL, until one signs out", async () => {
+  test("keeps the key in this tab until the user signs out, and never in a URL", async () => {
     const { page, urls } = await signedIn();
     await page.reload();
     await page.getByRole("heading", { level: 1, name: "Catalog" }).waitFor();
@@ -198,7 +198,7 @@ describe("signing in", () => {
     for (const url of urls) expect(url).not.toContain(catalog.adminKey);
   });
 
-  test("is asked for again when the key was revoked", async () => {
+  test("asks for a key again after the key was revoked", async () => {
     const grant = { namespace: [], role: "reader" };
     const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver", grant })).body;
     const { page } = await signedIn({}, key);
@@ -212,7 +212,7 @@ describe("signing in", () => {
 });
 
 describe("browsing", () => {
-  test("goes from the root to a table, and back by the browser's own button", async () => {
+  test("navigates from the root to a table and back with the browser's button", async () => {
     const { page } = await signedIn();
     await page.getByRole("link", { name: "production" }).click();
     await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
@@ -223,7 +223,7 @@ describe("browsing", () => {
     await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
   });
 
-  test("shows a long list page by page", async () => {
+  test("shows a long list in pages", async () => {
     const { page } = await signedIn();
     await visit(page, "tables/research");
     const tables = page.getByRole("region", { name: "Tables" }).getByRole("link");
@@ -251,7 +251,7 @@ describe("browsing", () => {
     }
   });
 
-  test("begins where the caller has a role, and offers no more than it may do", async () => {
+  test("starts at the namespaces of the caller's roles and offers only permitted actions", async () => {
     const key = await catalog.keyFor("guest", { production: "reader" });
     const { page } = await signedIn({}, key);
     await page.getByRole("link", { name: "production" }).click();
@@ -265,7 +265,7 @@ describe("browsing", () => {
     await newcomer.page.getByText("You have no role anywhere").waitFor();
   });
 
-  test("shows names as text, whatever is in them", async () => {
+  test("shows names that contain HTML as text", async () => {
     const name = `<img src=x onerror=alert(1)>/"'&`;
     await catalog.call("declareTable", { id: ["production", "raw", name] });
     const { page, complaints } = await signedIn();
@@ -279,7 +279,7 @@ describe("browsing", () => {
 });
 
 describe("a table", () => {
-  test("has its versions as a timeline, the latest first, page by page", async () => {
+  test("shows its versions as a timeline in pages, the latest first", async () => {
     const { page } = await signedIn();
     await visit(page, "table/production/films?show=history");
     const versions = page.getByRole("list", { name: "Versions of main, the latest first" }).locator("li.version");
@@ -291,7 +291,7 @@ describe("a table", () => {
     expect(await versions.count()).toBe(55);
   });
 
-  test("has an overview of its size, its indices, its last commit and its computed columns, with actions", async () => {
+  test("shows its size, indices, last commit and computed columns in an overview with actions", async () => {
     const id = await createScenes("healthy");
     await catalog.call("createTableScalarIndex", { id, column: "id", index_type: "BTREE" });
     await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
@@ -312,7 +312,7 @@ describe("a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("has a history of what each version did, from which it is tagged, restored and read", async () => {
+  test("shows the operation of each version, which the user can tag, restore and read", async () => {
     const id = ["studio", "changing"];
     const rows = (values: number[]) => tableToIPC(new Table({ n: vectorFromArray(values, new Int32()) }), "stream");
     await catalog.call("createTable", { id }, { body: rows([1, 2, 3]) });
@@ -345,7 +345,7 @@ describe("a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("has a timeline for each branch, with the tags where they belong", async () => {
+  test("shows a timeline for each branch, with tags at their versions", async () => {
     const films = await declare("branched");
     for (const version of [1, 2, 3]) await commit(catalog, films, version);
     const { page, complaints } = await signedIn();
@@ -370,7 +370,7 @@ describe("a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("shows its schema, or says that this catalog does not", async () => {
+  test("shows its schema, or says that this catalog cannot read it", async () => {
     const schema = {
       fields: [
         { name: "id", nullable: false, type: { type: "int64" } },
@@ -406,7 +406,7 @@ describe("a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("is protected, dropped and brought back", async () => {
+  test("is protected, dropped and undropped", async () => {
     await declare("doomed");
     const { page } = await signedIn();
     await visit(page, "table/production/doomed?show=details");
@@ -440,7 +440,7 @@ function writeBranchFile(table: TestTable, name: string, parentVersion: number):
 }
 
 describe("jobs", () => {
-  test("appear, move and end while one looks, in the words of the command", async () => {
+  test("appear, progress and end on an open page, in the same words as in the command", async () => {
     const id = await createScenes("moving");
     const { page, complaints } = await signedIn();
     await visit(page, "jobs/studio");
@@ -479,7 +479,7 @@ describe("jobs", () => {
     { rows_total: 1000, rows_committed: 100, rows_per_second: 9 },
     { rows_total: 10, rows_committed: 3, rows_per_second: 0 },
     { rows_total: 10 },
-  ])("are told of in the words of the command for %j", async (progress) => {
+  ])("show the progress %j in the same words as the command", async (progress) => {
     const job = await openJob(await createScenes(`words_${JSON.stringify(progress).length}_${progress.rows_total}`));
     await job.begin();
     await job.beat({ progress });
@@ -489,7 +489,7 @@ describe("jobs", () => {
     await page.getByText(words, { exact: true }).waitFor();
   });
 
-  test("are looked for only while the page can be seen, and less often while the catalog gives no answer", async () => {
+  test("are polled only while the page is visible, and less often while the catalog does not answer", async () => {
     const { page, urls } = await signedIn();
     await page.clock.install();
     await visit(page, "jobs/production/raw");
@@ -513,7 +513,7 @@ describe("jobs", () => {
     expect(asked() - failing).toBeLessThanOrEqual(6);
   });
 
-  test("have a page with their log, which is canceled after asking, and opened again", async () => {
+  test("have a page with their log, are canceled after a confirmation, and are opened again", async () => {
     const job = await openJob(await createScenes("logged"));
     await job.begin({ ray_address: "10.0.0.1:6379" });
     await job.beat({ log_tail: `one\n${markup}` });
@@ -544,7 +544,7 @@ describe("jobs", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("tell why they failed, and offer nothing to readers", async () => {
+  test("show why they failed, and offer readers no actions", async () => {
     const job = await openJob(await createScenes("failing"));
     const key = await catalog.keyFor("onlooker", { studio: "reader" });
     const { page } = await signedIn({}, key);
@@ -558,7 +558,7 @@ describe("jobs", () => {
     expect(await page.getByRole("button", { name: /Fill/ }).count()).toBe(0);
   });
 
-  test("that look after a table say what they do, and any job what it waits for", async () => {
+  test("describe the maintenance of a table, and say why they wait", async () => {
     const id = ["studio", "looked_after"];
     await createScenes("looked_after");
     await catalog.call("compactTable", { id });
@@ -578,7 +578,7 @@ describe("jobs", () => {
     await page.getByText("BTREE").waitFor();
   });
 
-  test("that no runner takes up say how to start one", async () => {
+  test("say how to start a runner when none is connected", async () => {
     const job = await openJob(await createScenes("waiting"));
     const { page } = await signedIn();
     const advice = page.getByText(/“Fill double” has waited for a runner for 5 min/);
@@ -611,7 +611,7 @@ describe("jobs", () => {
     expect(await command.count()).toBe(0);
   });
 
-  test("that are not there say how to open one", async () => {
+  test("say how to open a job when none exists", async () => {
     const { page } = await signedIn();
     await visit(page, "jobs/production/raw");
     await page.getByText("No jobs.").waitFor();
@@ -622,7 +622,7 @@ describe("jobs", () => {
 });
 
 describe("the columns of a table", () => {
-  test("that are computed tell how, and how many rows are not filled, and are filled by a job", async () => {
+  test("show their computation and the number of unfilled rows, and are filled by a job", async () => {
     await createScenes("computed");
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/computed?show=schema");
@@ -645,7 +645,7 @@ describe("the columns of a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("of a materialized view are refreshed by a job", async () => {
+  test("are refreshed by a job in a materialized view", async () => {
     const schema = tableToIPC(new Table({ title: vectorFromArray(["a"], new Utf8()) }).slice(0, 0), "stream");
     const view = { kind: "query", output_schema: Buffer.from(schema).toString("base64") };
     const source_query = JSON.stringify({ base: {}, source_table: "studio$scenes" });
@@ -657,7 +657,7 @@ describe("the columns of a table", () => {
     await page.getByRole("heading", { level: 1, name: "Refresh the view" }).waitFor();
   });
 
-  test("tell why the catalog opens no job", async () => {
+  test("show why the catalog opens no job", async () => {
     const id = await createScenes("taken");
     await catalog.call("alterTableBackfillColumns", { id, column: "caption", where: "id > 1" });
     const { page } = await signedIn();
@@ -668,7 +668,7 @@ describe("the columns of a table", () => {
 });
 
 describe("the rows of a table", () => {
-  test("are shown as text, vectors cut, and images as thumbnails", async () => {
+  test("appear as text, truncated vectors and thumbnails of images", async () => {
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/scenes?show=data");
     const rows = page.getByRole("region", { name: "Rows" }).getByRole("row");
@@ -689,7 +689,7 @@ describe("the rows of a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("are filtered, sorted, shown by page and by version, and whole when asked for", async () => {
+  test("are filtered, sorted, shown in pages and by version, and expanded on request", async () => {
     const id = ["studio", "long"];
     const values = Array.from({ length: 45 }, (_, index) => index);
     const text = "a".repeat(2_000);
@@ -729,7 +729,7 @@ describe("the rows of a table", () => {
     expect(complaints).toEqual([]);
   });
 
-  test("say that there are none, or that an image is damaged", async () => {
+  test("are reported as missing, or with a damaged image", async () => {
     await catalog.call("declareTable", { id: ["studio", "declared"] });
     const { page } = await signedIn();
     await visit(page, "table/studio/declared?show=data");
@@ -747,7 +747,7 @@ describe("the rows of a table", () => {
 
 /** The file of the tour's picture, such as docs/console.png. */
 const picture = process.env.TILTYARD_TEST_PICTURE;
-test.runIf(picture)("the rows of a table are the picture of the tour", async () => {
+test.runIf(picture)("photographs the rows of a table for the tour", async () => {
   const films = [
     ["Playtime", 1967],
     ["Stalker", 1979],
@@ -783,7 +783,7 @@ test.runIf(picture)("the rows of a table are the picture of the tour", async () 
 });
 
 describe("transactions", () => {
-  test("appear and change while one looks", async () => {
+  test("appear and change on an open page", async () => {
     const { page } = await signedIn();
     await visit(page, "transactions/production");
     await row(page, "CreateTableVersion").first().waitFor();
@@ -821,7 +821,7 @@ describe("transactions", () => {
     expect(await page.getByRole("row").count()).toBe(2);
   });
 
-  test("say that they are not up to date while the catalog gives no answer, and go on by themselves", async () => {
+  test("are marked as outdated while the catalog does not answer, and recover by themselves", async () => {
     const { page } = await signedIn();
     await visit(page, "transactions/production");
     await row(page, "DeclareTable").first().waitFor();
@@ -833,7 +833,7 @@ describe("transactions", () => {
 });
 
 describe("access", () => {
-  test("gives a role and takes it back, after asking", async () => {
+  test("grants a role and revokes it after a confirmation", async () => {
     const { page } = await signedIn();
     await visit(page, "access");
     await page.getByRole("combobox", { name: "Principal" }).fill("dora@example.com");
@@ -854,7 +854,7 @@ describe("access", () => {
     expect(await grants()).toEqual([]);
   });
 
-  test("makes a key that is shown once and works, and revokes it", async () => {
+  test("creates a key that works and is shown once, and revokes it", async () => {
     const { page } = await signedIn();
     await visit(page, "access?show=keys");
     await page.getByRole("combobox", { name: "Principal" }).fill("nightly");
@@ -874,7 +874,7 @@ describe("access", () => {
     expect((await catalog.call("describeCaller", {}, { key })).status).toBe(401);
   });
 
-  test("tells what the catalog refuses", async () => {
+  test("shows the reason of a rejected request", async () => {
     const { page } = await signedIn();
     await visit(page, "access");
     await page.getByRole("combobox", { name: "Principal" }).fill("dora");
@@ -905,7 +905,7 @@ describe("the page", () => {
     "access?show=keys",
   ];
 
-  test("is used with the keyboard alone", async () => {
+  test("is usable with the keyboard alone", async () => {
     const { page } = await open();
     const focused = () =>
       page.evaluate("(document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent).trim()");
@@ -946,7 +946,7 @@ describe("the page", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
-  test("has the colours of the system, or those that one chose, also after loading it again", async () => {
+  test("uses the color scheme of the system, or the chosen one also after a reload", async () => {
     const { page } = await signedIn({ colorScheme: "dark" });
     const ground = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
     const dark = await ground();
@@ -958,7 +958,7 @@ describe("the page", () => {
     expect(await ground()).toBe(light);
   });
 
-  test("takes everything from the catalog, and runs no script of another's", async () => {
+  test("loads everything from the catalog and runs no foreign script", async () => {
     const { page, urls, complaints } = await signedIn();
     for (const route of routes) {
       await visit(page, route);
@@ -983,7 +983,7 @@ describe("the page", () => {
     ["dark", narrow],
     ["light", phone],
     ["dark", phone],
-  ] as const)("has no fault that axe finds, in %s colours on %j", async (colorScheme, viewport) => {
+  ] as const)("has no fault that axe finds, in %s colors on %j", async (colorScheme, viewport) => {
     const { page } = await open({ colorScheme, viewport, reducedMotion: "reduce" });
     const faults: string[] = [];
     const inspect = async (where: string) => {

@@ -5,7 +5,7 @@ import { readConfig } from "../../runner/config.ts";
 import { startCommand } from "../support/command.ts";
 import { startProgram } from "../support/process.ts";
 
-test("--version prints the version of the package", async () => {
+test("prints the version of the package for --version", async () => {
   const { version } = JSON.parse(readFileSync("runner/package.json", "utf8"));
   const { finished } = startProgram(["runner/main.ts", "--version"]);
   expect(await finished).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
@@ -21,7 +21,7 @@ test.each([["--nonsense"], ["extra"], ["--max-jobs", "0"]])(
   },
 );
 
-test("takes an empty variable for none", () => {
+test("treats an empty variable as unset", () => {
   const environment = { TILTYARD_CATALOG_URL: "", TILTYARD_API_KEY: "", RAY_AUTH_TOKEN: "" };
   const none = { catalogUrl: undefined, apiKey: undefined, rayToken: undefined };
   expect(readConfig(environment)).toMatchObject(none);

@@ -4,7 +4,7 @@ import { managementContracts } from "../../protocol/index.ts";
 
 const { describeJob, startJobAttempt, heartbeatJobAttempt, finishJobAttempt } = managementContracts;
 
-test("the Python package has the current schemas of jobs: `npx vitest run -u` on this file writes them", async () => {
+test("generates the Python package's models of jobs: `npx vitest run -u` on this file writes them", async () => {
   const models = pythonModels({
     Job: describeJob.response.shape.job,
     StartJobAttemptRequest: startJobAttempt.body,

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const project = join(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(project, file), "utf8");
 
-test("the image of Ray has the version that the client asks for, and packages that are all pinned", () => {
+test("pins all packages of the Ray image, and Ray to the version that the client requests", () => {
   const { rayVersion } = platformDefaults;
   const dockerfile = read("Dockerfile.ray");
   const argument = (name: string) => new RegExp(`^ARG ${name}=(.*)$`, "m").exec(dockerfile)?.[1];

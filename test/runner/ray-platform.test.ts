@@ -8,7 +8,7 @@ import { startTestDashboard } from "../support/ray-dashboard.ts";
 const program = "python -m tiltyard.job";
 
 test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b" `c`'])(
-  "an attempt of a job in the namespace %s is one job of Ray, whose shell hands its id on as it is",
+  "starts one Ray job for an attempt in the namespace %s and passes its id through the shell unchanged",
   async (namespace) => {
     const dashboard = await startTestDashboard();
     try {

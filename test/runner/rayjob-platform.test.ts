@@ -83,7 +83,7 @@ function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
 }
 
 describe("a job on Kubernetes", () => {
-  test("is a RayJob that is named from it, with the job's own key in a Secret that it owns", async () => {
+  test("creates a RayJob named after the job, which owns a Secret with the job's key", async () => {
     await platform().start({ job, number: 1, apiKey: "secret-key" });
     const rayJob = objects.get(`rayjobs ${name}`);
     expect(rayJob.metadata.annotations).toEqual({
@@ -126,7 +126,7 @@ describe("a job on Kubernetes", () => {
     expect([...objects.keys()].toSorted()).toEqual([`rayjobs ${name}`, `secrets ${name}`]);
   });
 
-  test("waits for Kueue where there is a queue", async () => {
+  test("waits for Kueue if a queue is configured", async () => {
     await platform({ queue: "team-a" }).start({ job, number: 1, apiKey: "k" });
     expect(objects.get(`rayjobs ${name}`)).toMatchObject({
       metadata: { labels: { "kueue.x-k8s.io/queue-name": "team-a" } },
@@ -134,7 +134,7 @@ describe("a job on Kubernetes", () => {
     });
   });
 
-  test("has the Ray cluster that its request names, and fails at once when there is none of that name", async () => {
+  test("runs on the Ray cluster that its request names, and fails at once if no such cluster exists", async () => {
     const named = (cluster: string) => ({ ...job, parameters: { column: "c", cluster } });
     await platform().start({ job: named("gpu"), number: 1, apiKey: "k" });
     const [group] = objects.get(`rayjobs ${name}`).spec.rayClusterSpec.workerGroupSpecs;
@@ -155,13 +155,13 @@ describe("a job on Kubernetes", () => {
     ["Complete", "SUCCEEDED", "ended"],
     ["Failed", "FAILED", "ended"],
     ["ValidationFailed", undefined, "ended"],
-  ])("whose RayJob is %s, with a job of Ray that is %s, is %s", async (jobDeploymentStatus, jobStatus, state) => {
+  ])("maps a RayJob that is %s with a Ray job that is %s to %s", async (jobDeploymentStatus, jobStatus, state) => {
     await platform().start({ job, number: 1, apiKey: "k" });
     objects.get(`rayjobs ${name}`).status = { jobDeploymentStatus, jobStatus, message: "so" };
     expect(await platform().list()).toMatchObject([{ jobId: job.id, number: 1, state, message: "so" }]);
   });
 
-  describe("that waits", () => {
+  describe("the reason of a wait", () => {
     const put = (kind: "head" | "worker", status: object) => {
       const labels = { "ray.io/cluster": "job-cluster", "ray.io/node-type": kind };
       const podName = `${kind}-${objects.size}`;
@@ -186,26 +186,26 @@ describe("a job on Kubernetes", () => {
     const initializing = { jobDeploymentStatus: "Initializing" };
     const running = { jobDeploymentStatus: "Running", jobStatus: "RUNNING" };
 
-    test("for a node, or for an image, tells so in Kubernetes' words", async () => {
+    test("quotes Kubernetes for a missing node or image", async () => {
       put("head", unschedulable);
       expect(await lackOf(initializing)).toBe("no node (0/3 nodes have a GPU)");
       put("worker", withoutImage);
       expect(await lackOf(initializing)).toContain("; ImagePullBackOff of ours:1 (no such tag)");
     });
 
-    test("for pods that may not be made tells what KubeRay says", async () => {
+    test("quotes KubeRay for pods that may not be created", async () => {
       const message = "FailedCreateHeadPod\n pods is forbidden: exceeded quota: ray";
       const rayClusterStatus = { conditions: [{ type: "ReplicaFailure", status: "True", message }] };
       const told = "FailedCreateHeadPod pods is forbidden: exceeded quota: ray";
       expect(await lackOf({ ...initializing, rayClusterStatus })).toBe(told);
     });
 
-    test("for its queue, or for nothing that is known, tells that", async () => {
+    test("names the queue, or is unknown", async () => {
       expect(await lackOf({ jobDeploymentStatus: "Suspended" })).toBe("the queue team-a has not admitted it");
       expect(await lackOf(initializing)).toBeUndefined();
     });
 
-    test("for its first worker tells so while it runs, and nothing of further ones", async () => {
+    test("names the first worker of a running job, and no further ones", async () => {
       put("head", ready);
       put("worker", unschedulable);
       expect(await lackOf(running)).toBe("no node (0/3 nodes have a GPU)");
@@ -214,7 +214,7 @@ describe("a job on Kubernetes", () => {
     });
   });
 
-  test("is stopped by deleting its RayJob and its key, and shows the last lines that Ray tells of it", async () => {
+  test("is stopped by deleting its RayJob and its key, and keeps the last lines of its output", async () => {
     const own = platform();
     await own.start({ job, number: 1, apiKey: "k" });
     const [attempt] = await own.list();
@@ -233,7 +233,7 @@ describe("a job on Kubernetes", () => {
     expect(await own.list()).toEqual([]);
   });
 
-  test("has the newest key when an earlier start of its attempt broke off", async () => {
+  test("uses the newest key after an interrupted start of its attempt", async () => {
     forbidden = ["rayjobs"];
     const own = platform();
     await expect(own.start({ job, number: 1, apiKey: "old" })).rejects.toThrow(/cannot create the RayJob job-.*403/);
@@ -242,7 +242,7 @@ describe("a job on Kubernetes", () => {
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
   });
 
-  test("runs in what its manifest says, and with its images", async () => {
+  test("runs with the environment and the images of its manifest", async () => {
     const manifest = JSON.stringify({ pip: ["numpy==2.1.3"], head_image: "ours:head", worker_image: "ours:worker" });
     await platform().start({ job: { ...job, parameters: { column: "c", manifest } }, number: 1, apiKey: "k" });
     const { runtimeEnvYAML, rayClusterSpec } = objects.get(`rayjobs ${name}`).spec;
@@ -251,7 +251,7 @@ describe("a job on Kubernetes", () => {
     expect(groups.map(({ template }) => template.spec.containers[0].image)).toEqual(["ours:head", "ours:worker"]);
   });
 
-  test("is there with its key when the RayJob cannot become the owner of it, and says so", async () => {
+  test("starts, with a warning, if the RayJob cannot become the owner of its key", async () => {
     const own = platform();
     forbidden = ["PATCH secrets"];
     await expect(own.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot patch the Secret job-.*403/);
@@ -263,19 +263,19 @@ describe("a job on Kubernetes", () => {
     expect([...objects.keys()]).toEqual([]);
   });
 
-  test("fails at once when the API server will never take it, and leaves no key", async () => {
+  test("fails at once and deletes its key if the API server rejects it for good", async () => {
     invalid = "rayjobs";
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
     expect([...objects.keys()]).toEqual([]);
   });
 
-  test("leaves no key when the runner may not make RayJobs, or a quota is used up", async () => {
+  test("deletes its key if the runner may not create RayJobs or a quota is exhausted", async () => {
     forbidden = ["POST rayjobs"];
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot create the RayJob.*403/);
     expect([...objects.keys()]).toEqual([]);
   });
 
-  test("keeps its key when another runner made the RayJob, and only this one is refused", async () => {
+  test("keeps its key if another runner created the RayJob and only this one is rejected", async () => {
     const own = platform();
     await own.start({ job, number: 1, apiKey: "k" });
     forbidden = ["POST rayjobs"];
@@ -283,7 +283,7 @@ describe("a job on Kubernetes", () => {
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
   });
 
-  test("says that the API server will never take it, also when its key cannot be deleted", async () => {
+  test("reports the rejection by the API server also if its key cannot be deleted", async () => {
     [invalid, forbidden] = ["rayjobs", ["DELETE secrets"]];
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
   });

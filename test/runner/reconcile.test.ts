@@ -126,7 +126,7 @@ async function yard(): Promise<Yard> {
 const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.parameters.column);
 
 describe("the runner", () => {
-  test("starts a job once, however many runners there are and however often they look", async () => {
+  test("starts a job once with several runners that reconcile repeatedly", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runners = [each.runner(), each.runner(), each.runner()];
@@ -135,7 +135,7 @@ describe("the runner", () => {
     expect((await each.describe(job)).platform).toEqual({ ray_address: "http://imitation" });
   });
 
-  test("starts the oldest first, as many as the limits allow, and no principal keeps others waiting", async () => {
+  test("starts the oldest jobs first within the limits, and fairly among principals", async () => {
     await using each = await yard();
     const [ann, bob] = [
       await each.catalog.keyFor("ann", { $: "writer" }),
@@ -147,7 +147,7 @@ describe("the runner", () => {
     expect(startedColumns(each.platform)).toEqual(["a1", "a2", "b1"]);
   });
 
-  test("gives a job a key that reaches what it changes and what its principal may read", async () => {
+  test("limits a job's key to what it changes and to what its principal may read", async () => {
     await using each = await yard();
     const { catalog, platform } = each;
     const ann = await catalog.keyFor("ann", { [each.namespace]: "writer" });
@@ -167,7 +167,7 @@ describe("the runner", () => {
     expect(transactions).toContainEqual(expect.objectContaining({ operation: "CreateNamespace", principal }));
   });
 
-  test("starts what could be started, and counts no attempt for what could not", async () => {
+  test("starts the other jobs if one cannot start, and counts no attempt for that one", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner({ attempts: 1 });
@@ -179,8 +179,8 @@ describe("the runner", () => {
   });
 
   test.each([
-    ["the platform has", false],
-    ["the platform may have: it cannot be listed", true],
+    ["the platform has started", false],
+    ["the platform may have started, because its attempts cannot be listed", true],
   ])("keeps the claim of an attempt whose start failed and that %s", async (_, isLost) => {
     await using each = await yard();
     const job = await each.open("a");
@@ -193,7 +193,7 @@ describe("the runner", () => {
     expect(startedOf(each.platform, job)).toEqual([1]);
   });
 
-  test("takes away what is left of a job that has ended, and keeps what an open one may still need", async () => {
+  test("deletes the remains of a job that has ended, and keeps those that an open job may need", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner();
@@ -207,7 +207,7 @@ describe("the runner", () => {
     expect(each.platform.forgotten).toEqual([`${job} 1`, `${job} 2`]);
   });
 
-  test("attempts again what ended without an outcome, and gives up with the last reason and lines", async () => {
+  test("retries an attempt that ended without an outcome, and fails the job with the last reason and lines", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner({ attempts: 2 });
@@ -228,7 +228,7 @@ describe("the runner", () => {
     ]);
   });
 
-  test("takes over an attempt whose heartbeat stopped, stops it, and leaves one alone that has one", async () => {
+  test("supersedes and stops an attempt without a heartbeat, and spares one with a heartbeat", async () => {
     await using each = await yard();
     const [silent, alive] = [await each.open("a"), await each.open("b")];
     const runner = each.runner({ takeOverMs: 200 });
@@ -245,7 +245,7 @@ describe("the runner", () => {
     expect(each.platform.stopped).toEqual([`${silent} 1`]);
   });
 
-  test("does not take over what waits for room, on its own platform or another's", async () => {
+  test("does not supersede an attempt that waits for room, on its own platform or another one", async () => {
     await using each = await yard();
     const job = await each.open("a");
     await each.runner().reconcile();
@@ -256,7 +256,7 @@ describe("the runner", () => {
     expect((await each.describe(job)).heartbeat).not.toBe(before);
   });
 
-  test("submits an attempt anew, once, that was claimed here by a runner that died then", async () => {
+  test("submits an attempt again, once, after its runner died between claim and start", async () => {
     await using each = await yard();
     const [died, begun, elsewhere] = [await each.open("a"), await each.open("b"), await each.open("a1")];
     const here = { ray_address: "http://imitation" };
@@ -274,7 +274,7 @@ describe("the runner", () => {
     expect(each.platform.started).toHaveLength(1);
   });
 
-  test("waits anew for each attempt that it begins", async () => {
+  test("restarts the wait for room with each attempt", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner();
@@ -285,7 +285,7 @@ describe("the runner", () => {
     expect(await each.describe(job)).not.toHaveProperty("started_at_millis");
   });
 
-  test("tells what an attempt waits for as long as it waits for that", async () => {
+  test("reports the reason of a wait as long as the wait lasts", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner();
@@ -306,7 +306,7 @@ describe("the runner", () => {
     ["waiting", "0/3 nodes are available", "0/3 nodes are available"],
     ["waiting", undefined, "The Ray cluster did not become ready. Is the KubeRay operator running?"],
     ["running", "0/3 nodes are available", "0/3 nodes are available"],
-  ] as const)("fails what finds no room in its time while %s with %s, and stops it", async (state, lack, told) => {
+  ] as const)("stops and fails an attempt that finds no room in time while %s with %s", async (state, lack, told) => {
     await using each = await yard();
     const job = await each.open("a");
     await each.runner().reconcile();
@@ -320,7 +320,7 @@ describe("the runner", () => {
     expect(each.platform.started).toHaveLength(1);
   });
 
-  test("waits as long as a queue lets it, and gives what runs all the time that it needs", async () => {
+  test("sets no time limit for queued and for running attempts", async () => {
     await using each = await yard();
     const [queued, running] = [await each.open("a"), await each.open("b")];
     await each.runner().reconcile();
@@ -333,7 +333,7 @@ describe("the runner", () => {
     expect((await each.describe(running)).status).toBe("Queued");
   });
 
-  test("gives an attempt that has room its time to start, and attempts again what does not", async () => {
+  test("waits for an attempt with room to start, and retries one that does not start in time", async () => {
     await using each = await yard();
     const job = await each.open("a");
     await each.runner().reconcile();
@@ -345,7 +345,7 @@ describe("the runner", () => {
     expect([each.platform.stopped, startedOf(each.platform, job)]).toEqual([[`${job} 1`], [1, 2]]);
   });
 
-  test("stops what was canceled and does not end by itself; at once what has not begun", async () => {
+  test("stops a canceled attempt that does not end by itself, and at once one that has not begun", async () => {
     await using each = await yard();
     const [waiting, running] = [await each.open("a"), await each.open("b")];
     const runner = each.runner();
@@ -360,7 +360,7 @@ describe("the runner", () => {
     expect(each.platform.stopped).toEqual([`${waiting} 1`, `${running} 1`]);
   });
 
-  test("fails at once, with the sentence, what the platform can never run", async () => {
+  test("fails a job at once, with the platform's message, if the platform can never run it", async () => {
     await using each = await yard();
     const job = await each.open("a");
     each.platform.needs = "no template has a GPU: add one to rayClusters";

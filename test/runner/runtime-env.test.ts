@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { NeedsError } from "../../runner/platform.ts";
 import { runtimeOf } from "../../runner/runtime-env.ts";
 
-test("a manifest becomes Ray's runtime_env, and images of the Ray cluster", () => {
+test("converts a manifest to Ray's runtime_env and to images of the Ray cluster", () => {
   const manifest = {
     name: "features",
     version: null,
@@ -31,7 +31,7 @@ test("a manifest becomes Ray's runtime_env, and images of the Ray cluster", () =
   });
 });
 
-test("a manifest without anything in it, and none at all, change nothing", () => {
+test("changes nothing for an empty or absent manifest", () => {
   const nothing = { env: { env_vars: {} }, headImage: undefined, workerImage: undefined };
   expect(runtimeOf(undefined)).toEqual(nothing);
   const empty = { pip: [], py_modules: [], zips: [[]], env_vars: {}, conda: {}, requirements_path: null };
@@ -45,7 +45,7 @@ test.each([
   ['{"py_modules": ["./features"]}', "manifest: ./features is a file of the caller's machine: upload it"],
   ['{"zips": [["code/a.zip"]]}', "manifest: code/a.zip is a file of the caller's machine"],
   ['{"env_vars": {"TILTYARD_API_KEY": "x"}}', "manifest: env_vars must not have TILTYARD_API_KEY"],
-])("a manifest that no job can have is refused with a sentence: %s", (manifest, problem) => {
+])("rejects the invalid manifest %s with a sentence", (manifest, problem) => {
   expect(() => runtimeOf(manifest)).toThrow(NeedsError);
   expect(() => runtimeOf(manifest)).toThrow(problem);
 });

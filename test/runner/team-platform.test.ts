@@ -28,12 +28,12 @@ beforeEach(() => {
   platform = new TeamPlatform(placeNamed("own"), teams);
 });
 
-describe("a job", () => {
+describe("a platform of several teams", () => {
   test.each([
     ["vision", "vision"],
     ["speech", "speech"],
     ["prod", "own"],
-  ])("of a table in %s runs as %s, and is stopped there", async (namespace, place) => {
+  ])("runs a job of a table in %s as %s, and stops it there", async (namespace, place) => {
     const job = openJob(namespace);
     await start(job);
     const attempt = attemptOf(job.id);
@@ -44,13 +44,13 @@ describe("a job", () => {
     expect(await platform.describe(job.id, 1)).toEqual({ place });
   });
 
-  test("of a table in the root runs as none of the teams, whatever its name", async () => {
+  test("runs a job of a table in the root as no team, even if its name is a team's", async () => {
     const job = { ...openJob("vision"), id: jobUuid, objects: [["vision"]] };
     await start(job);
     expect(calls).toEqual([`own start ${jobUuid}`]);
   });
 
-  test("that changes a table of another team is refused", async () => {
+  test("rejects a job that changes a table of another team", async () => {
     const job = openJob("vision");
     await expect(start({ ...job, objects: [...job.objects, ["speech", "words"]] })).rejects.toThrow(
       new NeedsError("speech$words belongs to another team than the job"),
@@ -59,7 +59,7 @@ describe("a job", () => {
     expect(calls).toEqual([]);
   });
 
-  test("that runs functions on the records of all teams is refused", async () => {
+  test("rejects a job that runs functions on the records of all teams", async () => {
     const job = openJob("__system");
     for (const operation of ["AlterTableBackfillColumns", "RefreshMaterializedView"] as const)
       await expect(start({ ...job, operation })).rejects.toThrow(/must not run functions on tables of __system/);
@@ -68,7 +68,7 @@ describe("a job", () => {
   });
 });
 
-test("attempts are listed of the place that their jobs run in, and a forged one is not", async () => {
+test("lists the attempts in the namespaces of their jobs, and no forged ones", async () => {
   attempts = {
     own: [attemptOf("prod$a")],
     vision: [attemptOf("vision$b"), attemptOf("speech$forged"), attemptOf("prod$forged")],
