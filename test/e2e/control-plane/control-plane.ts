@@ -10,7 +10,7 @@ import { installDefinitions, rayDefinitions } from "../kubernetes/definitions.ts
 import type { Tools } from "../tools.ts";
 import { Daemon } from "./daemon.ts";
 
-const bootDeadlineMs = 60_000;
+const bootDeadlineMs = 240_000;
 const pollMs = 50;
 
 /**
