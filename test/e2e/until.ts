@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const pollMs = 50;
 /** The deadline, which is shorter than the time limit of a test so that the error can report the condition. */
-const deadlineMs = 240_000;
+const deadlineMs = 600_000;
 
 /**
  * Polls until the result is truthy and no error occurs.

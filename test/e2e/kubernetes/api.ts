@@ -115,7 +115,7 @@ export class KubernetesApi {
   }
 
   /** Deletes an object with its dependents and waits for the deletion. A missing object counts as deleted. */
-  async delete(reference: Reference, deadlineMs = 60_000): Promise<void> {
+  async delete(reference: Reference, deadlineMs = 300_000): Promise<void> {
     const start = Date.now();
     const path = await this.#pathOf(reference).catch((error) => {
       // The deletion of a definition also deletes all objects of its kind.

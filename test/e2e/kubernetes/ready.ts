@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesApi, KubernetesObject } from "./api.ts";
 
 const pollMs = 100;
-const deadlineMs = Number(process.env.TILTYARD_E2E_READY_SECONDS ?? 60) * 1000;
+const deadlineMs = Number(process.env.TILTYARD_E2E_READY_SECONDS ?? 300) * 1000;
 
 /** The conditions under which objects are ready. Objects of other kinds are ready when they exist. */
 const conditions: Readonly<Record<string, (object: KubernetesObject) => boolean>> = {
