@@ -68,11 +68,13 @@ export class CatalogJobs {
   /**
    * Claims the next attempt of a job after the latest one, which must still be the latest.
    *
-   * @returns Whether the attempt was claimed. Only one of several runners succeeds.
+   * @returns Whether the attempt was claimed. Only one of several runners succeeds. A job that cannot run
+   * any more fails instead.
    */
   async claimNext({ id, attempt: after }: OpenJob, platform: OpenJob["platform"]): Promise<boolean> {
     const request = { id: parseIdentifier(id), after, platform };
-    return (await unlessMoved(() => this.#management.claimJobAttempt(request))) !== undefined;
+    const claimed = await unlessMoved(() => this.#management.claimJobAttempt(request));
+    return claimed !== undefined && claimed.job.attempt > after;
   }
 
   /** Releases an attempt that did not start. @returns False if it started. */

@@ -9,7 +9,7 @@ import {
 } from "@tiltyard/protocol";
 import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
-import { findJobById, type JobRecord } from "../store/jobs.ts";
+import { findJobById, hasTable, type JobRecord } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 
 /** The time that a key is valid after the last heartbeat. Attempts send one every few seconds. */
@@ -35,14 +35,14 @@ export async function grantsOfAttempt(
     throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job continues without it");
   const opener = await grantsOfOpener(session, job);
   const places = await placesOfRunner(session, attempt.creator);
-  const mayWrite = (object: Identifier) =>
-    places.some((place) => isWithin(object, place)) &&
-    opener.some(({ role, namespace }) => includes(role, "writer") && isWithin(object, namespace));
-  if (!job.objects.every(mayWrite))
+  const isInPlace = (object: Identifier) => places.some((place) => isWithin(object, place));
+  if (!mayWrite(opener, job) || !job.objects.every(isInPlace))
     throw new CatalogError(
       "Unauthenticated",
       "the key of this attempt is revoked: the opener of its job, or the creator of the key, lost the rights",
     );
+  // The key writes no other table that was created under the name of its own one.
+  const writable = (await hasTable(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
   const readable = opener
     .filter(({ role }) => includes(role, "reader"))
@@ -51,9 +51,20 @@ export async function grantsOfAttempt(
     .flatMap(({ namespace }) => places.flatMap((place) => inBoth(namespace, place)));
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
-    ...[...job.objects, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
+    ...[...writable, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
     { namespace: records, role: "committer", job: [...job.namespace, job.id] },
   ];
+}
+
+/** Reports whether the principal that opened a job may still write its objects. */
+export async function mayOpenerWrite(session: Session, job: JobRecord): Promise<boolean> {
+  return mayWrite(await grantsOfOpener(session, job), job);
+}
+
+function mayWrite(grants: readonly Grant[], { objects }: JobRecord): boolean {
+  return objects.every((object) =>
+    grants.some(({ role, namespace }) => includes(role, "writer") && isWithin(object, namespace)),
+  );
 }
 
 function validUntil(job: JobRecord): number {

@@ -3,6 +3,7 @@ import type { JobRecord } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
 import { writeJob } from "./job.ts";
 import { toJob } from "./job-summary.ts";
+import { failWithoutTable } from "./job-table.ts";
 import { requireJob } from "./require.ts";
 
 /** A request about the latest attempt at a job. The claim is the random text of its process, which no other one knows. */
@@ -14,7 +15,8 @@ interface AttemptRequest {
 }
 
 /**
- * Changes a job for its latest attempt. A job that has ended stays unchanged, and its status informs the attempt.
+ * Changes a job for its latest attempt. A job that has ended stays unchanged, and its status informs the attempt. A job
+ * without its table fails.
  *
  * @throws CatalogError ConcurrentModification if another attempt is the latest one, or if another process runs it.
  */
@@ -34,7 +36,7 @@ export async function alterAttempt(
     if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
       throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
     if (!isOpen(latest)) return latest;
-    const altered = await change(session, latest);
+    const altered = (await failWithoutTable(session, latest)) ?? (await change(session, latest));
     await writeJob(session, altered);
     return altered;
   });

@@ -1,5 +1,6 @@
 import { checkIdentifier, contracts, renamedTo } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
+import { requireNoOpenJob } from "../domain/job-table.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
 import { renameTable as rename } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -14,6 +15,7 @@ export const renameTable: Handler<typeof contract> = async (request, { store }, 
   await store.write(async (session) => {
     const table = await requireTable(session, identifier);
     await requireFreeName(session, renamed);
+    await requireNoOpenJob(session, table);
     await rename(session, table.id, renamed);
     await audit.record(session);
   });

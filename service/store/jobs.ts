@@ -3,6 +3,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
+import { findTable } from "./tables.ts";
 import { idAt } from "./transaction-ids.ts";
 import {
   keyOf,
@@ -102,6 +103,11 @@ const findById = statement((db, p: { id: string }) => selectJobs(db).where("t.id
 export async function findJobById(session: Session, id: string): Promise<JobRecord | undefined> {
   const row = await session.first(findById, { id });
   return row && toJobRecord(row);
+}
+
+/** Reports whether the table of a job still has its name. Jobs of early releases have no id of a table. */
+export async function hasTable(session: Session, { objects: [name = []], tableId }: JobRecord): Promise<boolean> {
+  return tableId === undefined || (await findTable(session, name))?.id === tableId;
 }
 
 const findOpen = statement((db, p: { table: number }) =>

@@ -167,6 +167,18 @@ describe("the runner", () => {
     expect(transactions).toContainEqual(expect.objectContaining({ operation: "CreateNamespace", principal }));
   });
 
+  test("fails a job whose principal lost its rights, and starts the others", async () => {
+    await using each = await yard();
+    const { catalog } = each;
+    const job = await each.open("a", await catalog.keyFor("ann", { [each.namespace]: "writer" }));
+    await catalog.call("revokeGrant", { id: [each.namespace], principal: "ann" });
+    await each.open("b");
+    await each.runner().reconcile();
+    const reason = `ann may no longer write ${each.namespace}$films`;
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason, attempt: 0 });
+    expect(startedColumns(each.platform)).toEqual(["b"]);
+  });
+
   test("starts the other jobs if one cannot start, and counts no attempt for that one", async () => {
     await using each = await yard();
     const job = await each.open("a");

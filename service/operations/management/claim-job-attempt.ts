@@ -1,11 +1,15 @@
 import { CatalogError, isOpen, type managementContracts } from "@tiltyard/protocol";
 import { changed, writeJob } from "../../domain/job.ts";
 import { toJob } from "../../domain/job-summary.ts";
+import { failWithoutRights, failWithoutTable } from "../../domain/job-table.ts";
 import { requireJob } from "../../domain/require.ts";
 import { insertAttempt, updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
-/** Begins another attempt and ends the latest one, whose later requests are rejected. */
+/**
+ * Begins another attempt and ends the latest one, whose later requests are rejected. A job without its table
+ * or without the rights of its opener fails instead.
+ */
 export const claimJobAttempt: Handler<typeof managementContracts.claimJobAttempt> = async (request, { store }) => {
   const { id, delimiter, after, platform } = request;
   const job = await store.write(async (session) => {
@@ -15,6 +19,11 @@ export const claimJobAttempt: Handler<typeof managementContracts.claimJobAttempt
         "ConcurrentModification",
         `the job is ${latest.status}, and its latest attempt is ${latest.attempt}`,
       );
+    const failed = (await failWithoutTable(session, latest)) ?? (await failWithoutRights(session, latest));
+    if (failed !== undefined) {
+      await writeJob(session, failed);
+      return failed;
+    }
     const claimedAtMillis = Date.now();
     const number = after + 1;
     await updateAttempt(session, latest.id, after, { endedAtMillis: claimedAtMillis, reason: latest.reason });

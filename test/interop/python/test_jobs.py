@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sqlite3
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -185,6 +186,22 @@ def test_a_job_that_is_killed_is_taken_up_again(catalog, runner, films):
     assert (found["status"], found.get("reason")) == ("Succeeded", None)
     assert found["attempt"] == 2
     assert values(catalog, films, "slow") == [len(f"Film {number}") for number in range(ROWS)]
+
+
+@pytest.mark.timeout(600)
+def test_a_job_does_not_change_another_table_of_the_name_of_its_own(catalog, runner, films):
+    job = running_job(catalog, runner, films)
+    path = f"/v1/table/{'%24'.join(films)}"
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        catalog.post(f"{path}/rename", {"new_table_name": "renamed"})
+    assert f"has the open job {job}" in json.load(refusal.value)["detail"]
+    catalog.post(f"{path}/drop")
+    write_films(catalog, films)
+    found = ended(catalog, runner, job)
+    dropped = f"the table {'$'.join(films)} was dropped, and another table has its name now"
+    assert (found["status"], found["reason"]) == ("Failed", f"{dropped}: open a new job for that one")
+    wait_until(lambda: not drivers_of(job), "the end of the process")
+    assert [version["version"] for version in catalog.versions(films)] == [1]
 
 
 def test_a_runner_that_is_killed_loses_nothing(tmp_path):
