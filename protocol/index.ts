@@ -15,6 +15,7 @@ export { jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fi
 export type { Job } from "./management/job.ts";
 export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";
+export { foundMax } from "./management/search.ts";
 export { readSourceQuery, sourceOfView } from "./operations/materialized-view.ts";
 export { type DeclareTableRequest, type DeclareTableResponse, renamedTo } from "./operations/table.ts";
 export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";

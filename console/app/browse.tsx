@@ -5,23 +5,11 @@ import { dateAndTime, nameOf } from "./format.ts";
 import { Pages } from "./list.tsx";
 import { itemsOf, useAction, useCall, useList, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
+import { Names, Search } from "./search.tsx";
 import { BreadcrumbOf } from "./shell.tsx";
-import {
-  announce,
-  Empty,
-  Facts,
-  Failure,
-  Hint,
-  Icon,
-  Loaded,
-  Mono,
-  monoEntries,
-  Section,
-  Table,
-  Time,
-} from "./view.tsx";
+import { announce, Empty, Facts, Failure, Hint, Loaded, Mono, monoEntries, Section, Table, Time } from "./view.tsx";
 
-const limit = 50;
+const limit = 200;
 
 /** The page of the namespaces and tables of a namespace. A caller without a role on the root starts at its grants. */
 export function BrowsePage(props: PageProps) {
@@ -48,7 +36,7 @@ function Entries({ caller }: { readonly caller: Caller }) {
     );
   return (
     <Section title="What you were given">
-      <Links kind="folder" items={entries.map((entry) => [nameOf(entry), linkTo("tables", entry)])} />
+      <Names kind="folder" items={entries.map((entry) => [nameOf(entry), linkTo("tables", entry)])} />
     </Section>
   );
 }
@@ -67,12 +55,14 @@ function NamespacePage({ title, id, caller }: PageProps & { readonly title: stri
         {({ properties }) => (
           <>
             <Facts of={monoEntries(properties)} />
-            <Section title="Namespaces">
-              <Namespaces id={id} />
-            </Section>
-            <Section title="Tables">
-              <Tables id={id} />
-            </Section>
+            <Search within={[id]} label="Filter by name">
+              <Section title="Namespaces">
+                <Namespaces id={id} />
+              </Section>
+              <Section title="Tables">
+                <Tables id={id} />
+              </Section>
+            </Search>
             {may(caller, "writer", id) && <DroppedTables id={id} />}
           </>
         )}
@@ -80,26 +70,6 @@ function NamespacePage({ title, id, caller }: PageProps & { readonly title: stri
     </>
   );
 }
-
-const Links = ({
-  kind,
-  items,
-}: {
-  readonly kind: "folder" | "table";
-  readonly items: readonly (readonly [name: string, href: string])[];
-}) => (
-  <ul class="rows">
-    {items.map(([name, href]) => (
-      <li key={href}>
-        <a href={href}>
-          <Icon name={kind} />
-          <span>{name}</span>
-          <Icon name="chevron" />
-        </a>
-      </li>
-    ))}
-  </ul>
-);
 
 interface Props {
   readonly id: Identifier;
@@ -110,7 +80,7 @@ function Namespaces({ id }: Props) {
   return (
     <Pages
       list={list}
-      show={(names) => <Links kind="folder" items={names.map((name) => [name, linkTo("tables", [...id, name])])} />}
+      show={(names) => <Names kind="folder" items={names.map((name) => [name, linkTo("tables", [...id, name])])} />}
       empty={() => (
         <Empty>
           <p>No namespaces here.</p>
@@ -126,7 +96,7 @@ function Tables({ id }: Props) {
   return (
     <Pages
       list={list}
-      show={(names) => <Links kind="table" items={names.map((name) => [name, linkTo("table", [...id, name])])} />}
+      show={(names) => <Names kind="table" items={names.map((name) => [name, linkTo("table", [...id, name])])} />}
       empty={() => (
         <Empty>
           <p>No tables here.</p>

@@ -9,6 +9,7 @@ import { JobPage } from "./job.tsx";
 import { JobsPage } from "./jobs.tsx";
 import { createQueryClient, useCall, useTitle } from "./queries.ts";
 import { currentRoute, type PageProps } from "./routes.ts";
+import { onSearchKey, SearchPage } from "./search.tsx";
 import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in.tsx";
 import { TablePage } from "./table.tsx";
@@ -19,6 +20,7 @@ import { Loaded } from "./view.tsx";
 const pages: ReadonlyMap<string, readonly [page: ComponentType<PageProps>, link: string]> = new Map([
   ["tables", [BrowsePage, "tables"]],
   ["table", [TablePage, "tables"]],
+  ["search", [SearchPage, "search"]],
   ["jobs", [JobsPage, "jobs"]],
   ["job", [JobPage, "jobs"]],
   ["transactions", [TransactionsPage, "transactions"]],
@@ -69,7 +71,11 @@ function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSi
   useEffect(() => {
     const follow = () => setRoute(currentRoute());
     addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
+    addEventListener("keydown", onSearchKey);
+    return () => {
+      removeEventListener("hashchange", follow);
+      removeEventListener("keydown", onSearchKey);
+    };
   }, []);
   const [Page, part] = pages.get(page) ?? [MissingPage, page];
   const place = [page, ...id].join("/");

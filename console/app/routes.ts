@@ -44,6 +44,6 @@ export function linkTo(
 }
 
 /** Navigates like a link. */
-export function goTo(page: string, id: Identifier): void {
+export function goTo(page: string, id: Identifier = []): void {
   location.hash = linkTo(page, id);
 }

@@ -21,6 +21,7 @@ export function Shell({
 }) {
   const pages = [
     ["tables", "Tables"],
+    ["search", "Search"],
     ["jobs", "Jobs"],
     ["transactions", "Transactions"],
     ...(entriesOf(caller, "admin").length > 0 ? [["access", "Access"] as const] : []),

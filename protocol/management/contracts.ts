@@ -23,6 +23,7 @@ import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
 import { putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
+import { searchNamespace } from "./search.ts";
 import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
 import { listTableHistory } from "./version.ts";
@@ -56,6 +57,7 @@ export const managementContracts = {
   cleanUpTable,
   putTablePolicy,
   createJobKey,
+  searchNamespace,
   listDroppedTables,
   undropTable,
   protectTable,

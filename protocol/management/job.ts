@@ -145,6 +145,10 @@ const JobFailure = z
   .object({
     type: z.string().describe("The class of the exception."),
     message: z.string().describe(`Cut after ${shown.characters} characters.`),
+    trace: z
+      .string()
+      .optional()
+      .describe(`The last ${shown.traceCharacters} characters of the traceback, if Geneva recorded one.`),
     column: z.string(),
     fragment_id: z.string().optional(),
     row_address: z.string().optional().describe("Of the row, where Geneva knows it."),

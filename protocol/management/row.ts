@@ -9,6 +9,8 @@ export const shown = {
   columns: 64,
   /** The characters of a text. */
   characters: 300,
+  /** The characters at the end of a traceback. */
+  traceCharacters: 1_200,
   /** The items of a list. */
   items: 8,
   /** The limits of a whole value. */

@@ -17,6 +17,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { describeProgress } from "../../client/commands/job-progress.ts";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
+import { insertTable } from "../../service/store/tables.ts";
 import { beginAttempt, heartbeat } from "../support/attempts.ts";
 import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
 import { required } from "./servers.ts";
@@ -33,7 +34,7 @@ beforeAll(async () => {
   browser = await chromium.launch({ executablePath: required("TILTYARD_TEST_CHROMIUM"), args });
   catalog = await startTestCatalog({ TILTYARD_DROP_RETENTION: "1h" });
   for (const id of [["production"], ["production", "raw"], ["research"]]) await catalog.call("createNamespace", { id });
-  for (let n = 100; n < 160; n++) await catalog.call("declareTable", { id: ["research", `t${n}`] });
+  await declareMany(["research"], 5_000);
   const films = await declare("films", { owner: "search" });
   for (let version = 1; version <= 55; version++) await commit(catalog, films, version);
   await createScenes("scenes");
@@ -47,6 +48,21 @@ async function declare(name: string, properties: Readonly<Record<string, string>
   const id = ["production", name];
   const { location } = (await catalog.call("declareTable", { id, properties })).body;
   return { id, location };
+}
+
+/** Declares tables `t1000`, `t1001` and so on in the database, which is faster than by requests. */
+async function declareMany(namespace: readonly string[], count: number): Promise<void> {
+  await using store = await openStore(catalog.database);
+  await store.write(async (session) => {
+    for (let n = 1_000; n < 1_000 + count; n++) {
+      const name = `t${n}`;
+      await insertTable(session, {
+        identifier: [...namespace, name],
+        location: `file:///many/${name}`,
+        properties: {},
+      });
+    }
+  });
 }
 
 /** A PNG of two by two red pixels. */
@@ -228,13 +244,38 @@ describe("browsing", () => {
     await visit(page, "tables/research");
     const tables = page.getByRole("region", { name: "Tables" }).getByRole("link");
     await page.getByRole("button", { name: "Show more tables" }).click();
-    await page.getByRole("link", { name: "t159" }).waitFor();
-    expect(await tables.count()).toBe(60);
-    expect(await page.getByRole("button", { name: "Show more tables" }).count()).toBe(0);
+    await page.getByRole("link", { name: "t1399" }).waitFor();
+    expect(await tables.count()).toBe(400);
     // The focus continues with the new items of the list.
     expect(await page.evaluate("document.activeElement.matches('a') && document.activeElement.textContent")).toBe(
-      "t150",
+      "t1200",
     );
+    await page.getByRole("searchbox", { name: "Filter by name" }).fill("t599");
+    await page.getByRole("link", { name: "research$t5999" }).waitFor();
+    expect(await tables.count()).toBe(10);
+    await page.getByRole("searchbox", { name: "Filter by name" }).fill("");
+    await page.getByRole("link", { name: "t1000" }).waitFor();
+  });
+
+  test("finds namespaces and tables by name after the key /", async () => {
+    const { page, complaints } = await signedIn();
+    await page.getByRole("link", { name: "production" }).waitFor();
+    await page.keyboard.press("/");
+    await page.getByRole("heading", { level: 1, name: "Search" }).waitFor();
+    await expect.poll(() => page.evaluate("document.activeElement.type")).toBe("search");
+    await page.keyboard.type("film");
+    await page.getByRole("link", { name: "production$films" }).click();
+    await page.getByRole("heading", { level: 1, name: "films" }).waitFor();
+    await page.goBack();
+    await page.getByRole("link", { name: "production$films" }).waitFor();
+    await page.getByRole("searchbox").fill("produ");
+    await page.getByRole("link", { name: "production", exact: true }).waitFor();
+    await page.getByRole("searchbox").fill("nowhere");
+    await page.getByText("No namespace or table has “nowhere” in its name.").waitFor();
+    const guest = await signedIn({}, await catalog.keyFor("seeker", { research: "reader" }));
+    await visit(guest.page, "search?show=names&name=film");
+    await guest.page.getByText("No namespace or table has “film” in its name.").waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test("says that something is empty or missing", async () => {

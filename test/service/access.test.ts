@@ -45,6 +45,7 @@ const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>
   revokeApiKey: { api_key_id: "missing" },
   putGrant: { principal: "made", role: "reader" },
   revokeGrant: { principal: "stranger" },
+  searchNamespace: { name: "c" },
   undropTable: { dropped_id: 0 },
   buildTableIndex: { column: "c", index_type: "BTREE" },
   describeRemoteJob: { job_id: "secret$t" },
@@ -158,7 +159,7 @@ describe("each operation", () => {
   test.each(guarded)(
     "%s by %s refuses a lower role than it needs and takes the one that it needs",
     async (name, method) => {
-      const reads = /^(list|describe|.*Exists$|get|count|query|explain|analyze|prewarm)/.test(inProtocol(name));
+      const reads = /^(list|describe|search|.*Exists$|get|count|query|explain|analyze|prewarm)/.test(inProtocol(name));
       const needed = needAdmin.includes(name) ? "admin" : (others[name] ?? (reads ? "reader" : "writer"));
       const where = onRoot.includes(name) ? "$" : "secret";
       const taken = await catalog.keyFor(`enough-${name}`, { [where]: needed });

@@ -150,6 +150,7 @@ describe("management of jobs", () => {
     const records = tableFromArrays({
       error_type: ["ValueError", "TypeError"],
       error_message: ["x".repeat(2_000), "not of this job"],
+      error_trace: [`Traceback${"\n".repeat(2_000)}ValueError`, ""],
       column_name: ["twice", "twice"],
       job_id: [first, "another"],
       fragment_id: [3, 4].map(BigInt),
@@ -164,6 +165,7 @@ describe("management of jobs", () => {
       {
         type: "ValueError",
         message: "x".repeat(300),
+        trace: `${"\n".repeat(1_190)}ValueError`,
         column: "twice",
         fragment_id: "3",
         timestamp: "1970-01-01T00:00:01",

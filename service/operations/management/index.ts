@@ -30,6 +30,7 @@ import { releaseJobAttempt } from "./release-job-attempt.ts";
 import { retryJob } from "./retry-job.ts";
 import { revokeApiKey } from "./revoke-api-key.ts";
 import { revokeGrant } from "./revoke-grant.ts";
+import { searchNamespace } from "./search-namespace.ts";
 import { startJobAttempt } from "./start-job-attempt.ts";
 import { undropTable } from "./undrop-table.ts";
 import { unprotectTable } from "./unprotect-table.ts";
@@ -45,6 +46,7 @@ export const managementHandlers: {
   createJobKey,
   describeCaller,
   claimJobAttempt,
+  searchNamespace,
   startJobAttempt,
   heartbeatJobAttempt,
   releaseJobAttempt,

@@ -15,15 +15,17 @@ export const listJobErrors: Handler<typeof managementContracts.listJobErrors> = 
   if ((await findTable(store.read, id)) === undefined) return { errors: [] };
   const filter = `job_id = '${identifier.join("$").replaceAll("'", "''")}'`;
   const at = { id, caller: { principal: { name: "catalog" } } };
-  const { result } = await rows.read("firstRows", at, { limit: shown.rows, filter });
+  const { result } = await rows.read("firstRows", at, { limit: shown.rows, filter, whole: true });
   const names = result.columns.map(({ name }) => name);
   return {
     errors: result.rows.map((row) => {
       const text = (name: string) => row[names.indexOf(name)]?.text;
       const [fragment, address] = [text("fragment_id"), text("row_address")];
+      const trace = text("error_trace")?.slice(-shown.traceCharacters).toWellFormed();
       return {
         type: text("error_type") ?? "",
-        message: text("error_message") ?? "",
+        message: (text("error_message") ?? "").slice(0, shown.characters).toWellFormed(),
+        ...(trace && { trace }),
         column: text("column_name") ?? "",
         ...(fragment !== undefined && { fragment_id: fragment }),
         ...(address !== undefined && { row_address: address }),

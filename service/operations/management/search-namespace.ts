@@ -1,0 +1,14 @@
+import { foundMax, type managementContracts } from "@tiltyard/protocol";
+import { searchNamespaces, searchTables } from "../../store/search.ts";
+import type { Handler } from "../handler.ts";
+
+export const searchNamespace: Handler<typeof managementContracts.searchNamespace> = async (
+  { id: within, name, delimiter, limit = foundMax },
+  { store },
+) => {
+  const search = { within, parts: name.split(delimiter), limit: Math.min(limit, foundMax) };
+  return {
+    namespaces: (await searchNamespaces(store.read, search)).map((found) => [...found]),
+    tables: (await searchTables(store.read, search)).map((found) => [...found]),
+  };
+};
