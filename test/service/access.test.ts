@@ -1,85 +1,10 @@
-import { type AnyContract, managementContracts, type Role, remoteContracts } from "@tiltyard/protocol";
+import { managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
-import { operations as contracts, httpRequest, type OperationName, useCatalog } from "../support/catalog.ts";
+import { type OperationName, useCatalog } from "../support/catalog.ts";
+import { neededRole, onRoot, open, operations, sendMinimal } from "../support/minimal-requests.ts";
 
 const catalog = useCatalog();
 
-/** The required fields of each operation in addition to its id. */
-const requests: Partial<Record<OperationName, Readonly<Record<string, unknown>>>> = {
-  registerTable: { location: "secret/somewhere" },
-  renameTable: { new_table_name: "renamed" },
-  alterTableBackfillColumns: { column: "c" },
-  createTableVersion: { version: 1, manifest_path: "x" },
-  batchDeleteTableVersions: { ranges: [] },
-  batchCreateTableVersions: { entries: [{ id: ["secret", "t"], version: 1, manifest_path: "x" }] },
-  batchCommitTables: { operations: [{ deregister_table: { id: ["secret", "t"] } }] },
-  getTableTagVersion: { tag: "v" },
-  createTableTag: { tag: "v", version: 1 },
-  updateTableTag: { tag: "v", version: 1 },
-  deleteTableTag: { tag: "v" },
-  createTableBranch: { name: "b" },
-  deleteTableBranch: { name: "b" },
-  restoreTable: { version: 1 },
-  updateTableSchemaMetadata: { metadata: {} },
-  createMaterializedView: { kind: "query", source_query: "{}", output_schema: "" },
-  updateFieldMetadata: { updates: [{ path: "c", metadata: {} }] },
-  alterTableAddColumns: { new_columns: [{ name: "c" }] },
-  alterTableAlterColumns: { alterations: [{ path: "c" }] },
-  alterTableDropColumns: { columns: ["c"] },
-  mergeInsertIntoTable: { on: ["c"] },
-  updateTable: { updates: [["c", "1"]] },
-  deleteFromTable: { predicate: "true" },
-  queryTable: { k: 1 },
-  explainTableQueryPlan: { query: { k: 1 } },
-  analyzeTableQueryPlan: { k: 1 },
-  createTableIndex: { column: "c", index_type: "BTREE" },
-  createTableScalarIndex: { column: "c", index_type: "BTREE" },
-  alterTransaction: { actions: [{ setStatusAction: { status: "Running" } }] },
-  createApiKey: { principal: "made" },
-  createJobKey: { attempt: 1 },
-  claimJobAttempt: { after: 0, platform: {} },
-  startJobAttempt: { attempt: 1, claim: "process" },
-  heartbeatJobAttempt: { attempt: 1 },
-  releaseJobAttempt: { attempt: 1 },
-  finishJobAttempt: { attempt: 1 },
-  revokeApiKey: { api_key_id: "missing" },
-  putGrant: { principal: "made", role: "reader" },
-  revokeGrant: { principal: "stranger" },
-  searchNamespace: { name: "c" },
-  undropTable: { dropped_id: 0 },
-  buildTableIndex: { column: "c", index_type: "BTREE" },
-  describeRemoteJob: { job_id: "secret$t" },
-  cancelRemoteJob: { job_id: "secret$t" },
-  pauseRemoteJob: { job_id: "secret$t" },
-  resumeRemoteJob: { job_id: "secret$t" },
-  queryRemoteJobEvents: { job_id: "secret$t" },
-};
-/** The operations that any authenticated principal may call. */
-const open: readonly OperationName[] = ["describeCaller"];
-/** The operations that need a role on the root, regardless of their object. */
-const onRoot: readonly OperationName[] = [
-  "listAllTables",
-  "listPrincipals",
-  "createApiKey",
-  "listApiKeys",
-  "revokeApiKey",
-  "listRemoteJobs",
-  "remoteListTables",
-];
-const needAdmin: readonly OperationName[] = [
-  "dropNamespace",
-  "listPrincipals",
-  "createApiKey",
-  "listApiKeys",
-  "revokeApiKey",
-  "listGrants",
-  "putGrant",
-  "revokeGrant",
-  "protectTable",
-  "unprotectTable",
-];
-
-const others: Partial<Record<OperationName, Role>> = { createJobKey: "runner" };
 /** The only operations that a runner may call. */
 const ofRunners: readonly OperationName[] = [
   "listJobs",
@@ -93,40 +18,13 @@ const ofRunners: readonly OperationName[] = [
   "finishJobAttempt",
 ];
 
-const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
-  (contracts[name] as AnyContract).methods.map((method) => [name, method] as const),
-);
 const guarded = operations.filter(([name]) => !open.includes(name));
 /** The tests of the protocol's operations with 401 and 403 are in `conformance/`. */
 const ofManagement = operations.filter(([name]) => name in managementContracts || name in remoteContracts);
 
-/** Returns the operation of the protocol for one of LanceDB's dialect. */
-function inProtocol(name: OperationName): OperationName {
-  return name.replace(/^remote(.)/, (_, first: string) => first.toLowerCase()) as OperationName;
-}
-
-/** Sends the minimal valid request of an operation. */
-async function send(name: OperationName, method: string, headers: Record<string, string>) {
-  const contract: AnyContract = contracts[name];
-  const id = contract.path.includes("{id}") ? { id: ["secret", "t"] } : {};
-  const { path, init } = httpRequest(contract, { ...id, ...(requests[name] ?? requests[inProtocol(name)]) });
-  const { body, ...rest } = init;
-  const response = await catalog.fetch(path, {
-    ...rest,
-    method,
-    headers,
-    ...(method === "POST" && contract.content === "json" && { body: body ?? "{}" }),
-  });
-  return {
-    status: response.status,
-    body: (await response.json()) as Record<string, unknown>,
-    headers: response.headers,
-  };
-}
-
 describe("each operation", () => {
   test.each(ofManagement)("%s by %s is 401 without a credential", async (name, method) => {
-    const { status, body, headers } = await send(name, method, {});
+    const { status, body, headers } = await sendMinimal(catalog, [name, method], {});
     expect(status).toBe(401);
     expect(body).toMatchObject({
       type: "/errors/unauthorized-request",
@@ -138,14 +36,14 @@ describe("each operation", () => {
   });
 
   test.each(operations)("%s by %s is 401 with a key that is not known", async (name, method) => {
-    expect((await send(name, method, { "x-api-key": "not-a-key" })).status).toBe(401);
+    expect((await sendMinimal(catalog, [name, method], { "x-api-key": "not-a-key" })).status).toBe(401);
   });
 
   test.each(ofManagement.filter(([name]) => !open.includes(name)))(
     "%s by %s is 403 for a principal without a role there",
     async (name, method) => {
       const key = await catalog.keyFor("outsider", { public: "admin", secre: "admin" });
-      const { status, body } = await send(name, method, { "x-api-key": key });
+      const { status, body } = await sendMinimal(catalog, [name, method], { "x-api-key": key });
       expect(status).toBe(403);
       expect(body).toMatchObject({
         type: "/errors/forbidden-request",
@@ -159,21 +57,20 @@ describe("each operation", () => {
   test.each(guarded)(
     "%s by %s refuses a lower role than it needs and takes the one that it needs",
     async (name, method) => {
-      const reads = /^(list|describe|search|.*Exists$|get|count|query|explain|analyze|prewarm)/.test(inProtocol(name));
-      const needed = needAdmin.includes(name) ? "admin" : (others[name] ?? (reads ? "reader" : "writer"));
+      const needed = neededRole(name);
       const where = onRoot.includes(name) ? "$" : "secret";
       const taken = await catalog.keyFor(`enough-${name}`, { [where]: needed });
-      expect([401, 403]).not.toContain((await send(name, method, { "x-api-key": taken })).status);
+      expect([401, 403]).not.toContain((await sendMinimal(catalog, [name, method], { "x-api-key": taken })).status);
       if (needed === "reader") return;
       const lower = await catalog.keyFor(`lower-${name}`, { [where]: needed === "writer" ? "reader" : "writer" });
-      expect((await send(name, method, { "x-api-key": lower })).status).toBe(403);
+      expect((await sendMinimal(catalog, [name, method], { "x-api-key": lower })).status).toBe(403);
     },
   );
 });
 
 test.each(guarded)("%s by %s is for a runner only if it carries out jobs", async (name, method) => {
   const key = await catalog.keyFor("runner-of-all", { $: "runner" });
-  const { status } = await send(name, method, { "x-api-key": key });
+  const { status } = await sendMinimal(catalog, [name, method], { "x-api-key": key });
   expect(status === 403).toBe(!ofRunners.includes(name));
 });
 

@@ -1,0 +1,114 @@
+/** Calls every operation with keys of jobs and with tokens of hostile subjects. `access.test.ts` does so for roles. */
+import type { Role } from "@tiltyard/protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { claimAttempt } from "../support/attempts.ts";
+import { type OperationName, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { Issuer } from "../support/issuer.ts";
+import { neededRole, onRoot, open, operations, sendMinimal } from "../support/minimal-requests.ts";
+
+const issuer = new Issuer();
+const runner = { key: "key-of-the-runner-0123456789" };
+let catalog: TestCatalog;
+let jobs: Record<"current" | "other", { readonly id: string[]; readonly key: string }>;
+
+/** Opens a job of a writer of `secret` and reader of `shared`. @returns The job and the key of its first attempt. */
+async function openJob(table: string, opener = "opener") {
+  const key = await catalog.keyFor(opener, { secret: "writer", shared: "reader" });
+  await catalog.call("declareTable", { id: ["secret", table] });
+  const { job_id } = (await catalog.call("openJob", { id: ["secret", table], column: "c" }, { key })).body;
+  await claimAttempt(catalog, job_id, {}, runner);
+  const id = job_id.split("$");
+  return { id, key: (await catalog.call("createJobKey", { id, attempt: 1 }, runner)).body.key };
+}
+
+beforeAll(async () => {
+  await issuer.start();
+  catalog = await startTestCatalog({ ...issuer.settings, TILTYARD_RUNNER_API_KEY: runner.key });
+  for (const id of [["secret"], ["shared"], ["hidden"]]) await catalog.call("createNamespace", { id });
+  jobs = { current: await openJob("own"), other: await openJob("others") };
+});
+afterAll(async () => {
+  issuer.stop();
+  await catalog.stop();
+});
+
+/** Calls every operation. @returns The names of those that are not refused, and all statuses. */
+async function callAll(headers: Record<string, string>, object?: readonly string[]) {
+  const allowed = new Set<OperationName>();
+  const statuses = new Set<number>();
+  for (const each of operations) {
+    const { status } = await sendMinimal(catalog, each, headers, object);
+    statuses.add(status);
+    if (status !== 401 && status !== 403) allowed.add(each[0]);
+  }
+  return { allowed: [...allowed].sort(), statuses };
+}
+
+/** Returns the operations that some roles on an object allow, with some exceptions. */
+function operationsOf(roles: readonly Role[], { more = [], fewer = [] }: Exceptions = {}) {
+  const allowed = operations
+    .map(([name]) => name)
+    .filter((name) => !onRoot.includes(name) && !fewer.includes(name))
+    .filter((name) => roles.includes(neededRole(name)) || more.includes(name));
+  return [...new Set([...open, ...allowed])].sort();
+}
+
+interface Exceptions {
+  readonly more?: readonly OperationName[];
+  readonly fewer?: readonly OperationName[];
+}
+
+describe("the key of a job", () => {
+  /** The result of these needs a role on the namespace. */
+  const ofNamespace = { fewer: ["registerTable", "renameTable", "remoteRenameTable"] } as const;
+  /** The key commits, but each commit keeps the rows of other jobs. */
+  const committed = {
+    more: ["createNamespace", "declareTable", "createTable", "remoteCreateTable", "createTableVersion"],
+  } as const;
+
+  test.each<[string, () => readonly string[], readonly Role[], Exceptions?]>([
+    ["its own table", () => ["secret", "own"], ["reader", "writer"], ofNamespace],
+    ["its own record", () => jobs.current.id, ["reader", "writer"], ofNamespace],
+    ["another table that its opener writes", () => ["secret", "others"], ["reader"]],
+    ["the record of another job of its opener", () => jobs.other.id, ["reader"]],
+    ["a table that its opener reads", () => ["shared", "t"], ["reader"]],
+    ["a table that its opener cannot read", () => ["hidden", "t"], []],
+    ["the records of Geneva", () => ["__system", "geneva_jobs"], ["reader"], committed],
+    ["the namespace of Geneva's records", () => ["__system"], ["reader"], committed],
+    ["a table of the root with the name of its own", () => ["own"], []],
+  ])("has its roles on %s, in every operation", async (_, object, roles, exceptions) => {
+    const { allowed } = await callAll({ "x-api-key": jobs.current.key }, object());
+    expect(allowed).toEqual(operationsOf(roles, exceptions));
+  });
+
+  test("is refused by every operation once its opener lost a role", async () => {
+    const { key } = await openJob("lost", "leaver");
+    expect((await catalog.call("describeCaller", {}, { key })).status).toBe(200);
+    await catalog.call("revokeGrant", { id: ["secret"], principal: "leaver" });
+    const status = async () =>
+      (await catalog.fetch("/management/v1/caller/describe", { headers: { "x-api-key": key } })).status;
+    await expect.poll(status).toBe(401);
+    expect(await callAll({ "x-api-key": key }, ["secret", "lost"])).toEqual({ allowed: [], statuses: new Set([401]) });
+  });
+});
+
+describe("a token", () => {
+  test.each([["bootstrap"], ["runner"], ["opener"], ["oidc:granted"], ["job:secret$1 for opener"]])(
+    "with the subject %j has no role in any operation",
+    async (sub) => {
+      await catalog.call("putGrant", { id: [], principal: "oidc:granted", role: "admin" });
+      const headers = { authorization: `Bearer ${await issuer.token({ sub })}` };
+      const { allowed, statuses } = await callAll(headers);
+      expect(allowed).toEqual([...open]);
+      expect(statuses).toEqual(new Set([200, 403]));
+    },
+  );
+
+  test.each<[unknown]>([[""], [["granted"]], [{ name: "granted" }], ["\0job 1"]])(
+    "with the subject %j is refused by every operation",
+    async (sub) => {
+      const headers = { authorization: `Bearer ${await issuer.token({ sub })}` };
+      expect(await callAll(headers)).toEqual({ allowed: [], statuses: new Set([401]) });
+    },
+  );
+});
