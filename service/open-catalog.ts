@@ -8,7 +8,8 @@ import type { Catalog } from "./operations/handler.ts";
 import { createRows } from "./rows/rows.ts";
 import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
-import { isNewSqliteFile } from "./store/database.ts";
+import { describeDatabase, isNewSqliteFile } from "./store/database.ts";
+import { listGrants } from "./store/grants.ts";
 import { openSoonerOrLater } from "./store/late-store.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
@@ -76,22 +77,41 @@ const createdTable = /-[0-9a-f]{12}\.lance\/_versions\//;
 const objectsLookedAt = 10_000;
 
 /**
- * Opens the database and migrates its schema. Refuses to create a database if the warehouse contains tables of a
- * catalog, whose database is lost or elsewhere.
+ * Opens the database and migrates its schema. Refuses a new database if the warehouse contains tables of a catalog,
+ * whose database is lost, elsewhere, or not moved yet.
  *
  * @param options If `mustExist` is set, never creates a database.
  */
 export async function openDatabase(config: Config, options: { readonly mustExist?: boolean } = {}): Promise<Store> {
-  const { database, warehouse, newCatalog } = config;
-  if (database.kind === "sqlite" && !newCatalog && isNewSqliteFile(database.file)) {
-    const table = await findCreatedTable(config);
-    if (table !== undefined)
-      throw new Error(
-        `No database exists at ${database.file}, but the warehouse ${warehouse.uri} has tables of a catalog, such as ${table}. ` +
-          "Restore a backup with tiltyard-catalog restore, or set TILTYARD_NEW_CATALOG=1 to start an empty catalog.",
-      );
+  const { database, newCatalog } = config;
+  if (database.kind === "sqlite") {
+    if (!newCatalog && isNewSqliteFile(database.file))
+      await requireNewWarehouse(config, "Restore a backup with tiltyard-catalog restore");
+    return openStore(database, options);
   }
-  return openStore(database, options);
+  const store = await openStore(database, options);
+  try {
+    if (!newCatalog && (await isUnused(store)))
+      await requireNewWarehouse(config, "Repeat an interrupted tiltyard-catalog move, restore a backup with pg_restore");
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Reports whether nobody ever had a role in a catalog. Its first start grants one to each key of the configuration. */
+async function isUnused(store: Store): Promise<boolean> {
+  return (await listGrants(store.read, [], undefined, { after: undefined, limit: 1 })).length === 0;
+}
+
+async function requireNewWarehouse(config: Config, remedy: string): Promise<void> {
+  const table = await findCreatedTable(config);
+  if (table === undefined) return;
+  throw new Error(
+    `${describeDatabase(config.database)} has no catalog, but the warehouse ${config.warehouse.uri} has tables of one, such as ${table}. ` +
+      `${remedy}, or set TILTYARD_NEW_CATALOG=1 to start an empty catalog.`,
+  );
 }
 
 async function findCreatedTable(config: Config): Promise<string | undefined> {

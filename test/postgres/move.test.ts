@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commit, declareTable, startTestCatalog } from "../support/catalog.ts";
@@ -79,6 +80,21 @@ describe("move", () => {
     const { code, stderr } = await runCatalogCommand(["move", file], settings());
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
   });
+});
+
+test("an empty database is refused while the warehouse has tables of a catalog: no program starts an empty catalog", async () => {
+  const folder = temporaryFolder("tiltyard-refused-");
+  const table = join(folder, "warehouse/ns/t-0123456789ab.lance/_versions");
+  mkdirSync(table, { recursive: true });
+  writeFileSync(join(table, "1.manifest"), "");
+  const settings = { TILTYARD_DATABASE_URL: target.url, TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
+  // The first attempt creates the schema.
+  for (const command of [["serve"], ["keys", "list"]]) {
+    const { code, stderr } = await runCatalogCommand(command, settings);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Repeat an interrupted tiltyard-catalog move")]);
+    expect(stderr).toContain("ns/t-0123456789ab.lance");
+    expect(stderr).not.toContain("    at ");
+  }
 });
 
 test.each(["backup", "restore"])("%s says what to use instead on PostgreSQL", async (command) => {
