@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
@@ -63,7 +64,8 @@ export class RayPlatform implements Platform {
     const { catalogUrl, leaseSeconds } = this.#options;
     const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));
     try {
-      cpSync(pythonPackage, join(folder, "tiltyard"), { recursive: true });
+      // A failing disk ends the whole process in `cpSync`, which Node implements in C++.
+      await cp(pythonPackage, join(folder, "tiltyard"), { recursive: true });
       // Ray shows the variables of a job in its logs and dashboard, so the key is in a file.
       writeFileAtomic.sync(join(folder, keyFile), apiKey, { mode: 0o600 });
       await jobs.submit({

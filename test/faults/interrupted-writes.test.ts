@@ -2,8 +2,7 @@
  * Interrupts the programs at random changes of files: they are killed in the middle of a change, the disk is full, or a
  * change fails. Afterwards the next start works, everything acknowledged exists, and no caller without a key is admin.
  */
-import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import fc from "fast-check";
@@ -16,9 +15,10 @@ import { stageManifest } from "../support/catalog.ts";
 import { post, type Service } from "../support/committer.ts";
 import { environmentWith, type Finished, runCatalogCommand, startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { compileFaultyWrites, faultKinds, withFault } from "./faulty-writes.ts";
 
 /** The number of crash points and the seed. A search needs more, for example TILTYARD_FAULTS_POINTS=1000 TILTYARD_TEST_SEED=$RANDOM. */
-const { TILTYARD_FAULTS_POINTS: points = "24", TILTYARD_TEST_SEED: seed = "1" } = process.env;
+const { TILTYARD_FAULTS_POINTS: points = "20", TILTYARD_TEST_SEED: seed = "1" } = process.env;
 /** The number of catalogs that are interrupted at the same time. */
 const lanes = 2;
 /** The time after which a program that no fault ended is killed. */
@@ -30,9 +30,9 @@ const adminKey = "the-key-of-the-fault-tests-0123456789";
 const point = fc.record({
   program: fc.oneof(
     { weight: 5, arbitrary: fc.constant("serve") },
-    ...["serve anew", "backup", "restore", "login"].map((each) => ({ weight: 1, arbitrary: fc.constant(each) })),
+    ...["serve anew", "backup", "restore", "write files"].map((each) => ({ weight: 1, arbitrary: fc.constant(each) })),
   ),
-  kind: fc.constantFrom("KILL", "ENOSPC", "EIO"),
+  kind: fc.constantFrom(...faultKinds),
   /** The number of the change. A first start needs about 200 changes, a commit 10. */
   at: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 400 })),
 });
@@ -42,6 +42,7 @@ type Point = (typeof point extends fc.Arbitrary<infer Each> ? Each : never) & { 
 class World {
   readonly folder = temporaryFolder("tiltyard-interrupted-");
   readonly dataDir = join(this.folder, "data");
+  readonly temporary = join(this.folder, "temporary");
   readonly settings = {
     TILTYARD_DATA_DIR: this.dataDir,
     TILTYARD_PORT: "0",
@@ -55,13 +56,28 @@ class World {
   profile: string | undefined;
 }
 
+/** A Python whose environments are two files. */
+const python = `#!/bin/sh
+set -e
+case "$*" in
+  -c*) echo 3.12.0 ;;
+  "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  *) echo "the packages" > "$(dirname "$0")/packages" ;;
+esac
+`;
 let library: string;
+let pythonFolder: string;
 beforeAll(() => {
-  library = join(temporaryFolder("tiltyard-faulty-writes-"), "faulty-writes.so");
-  execFileSync("gcc", ["-O1", "-shared", "-fPIC", "-o", library, join(import.meta.dirname, "faulty-writes.c"), "-ldl"]);
+  library = compileFaultyWrites();
+  pythonFolder = temporaryFolder("tiltyard-python-");
+  writeFileSync(join(pythonFolder, "python3"), python, { mode: 0o755 });
 });
 
-test(`${points} interrupted programs lose nothing that they acknowledged, and start again`, async () => {
+/** The time in which a busy machine checks a point. */
+const pointMs = 60_000;
+const timeout = Number(points) * pointMs;
+
+test(`${points} interrupted programs lose nothing that they acknowledged, and start again`, { timeout }, async () => {
   const all = fc.sample(point, { numRuns: Number(points), seed: Number(seed) });
   const queue = all.map((each, number) => ({ ...each, number })).values();
   const outcomes = new Map<string, number>();
@@ -81,13 +97,7 @@ test(`${points} interrupted programs lose nothing that they acknowledged, and st
 });
 
 async function interrupt(world: World, { program, kind, at, number }: Point): Promise<string> {
-  const faults = {
-    LD_PRELOAD: library,
-    FAULTY_WRITES_DIR: world.folder,
-    FAULTY_WRITES_AT: `${at}`,
-    FAULTY_WRITES_KIND: kind,
-  };
-  const outcome = await run(world, program, faults, number);
+  const outcome = await run(world, program, withFault(library, world.folder, { kind, at }), number);
   await expectIntact(world);
   return `${program}, ${kind}, ${outcome}`;
 }
@@ -95,17 +105,7 @@ async function interrupt(world: World, { program, kind, at, number }: Point): Pr
 /** Runs a program until a fault or the test ends it. @returns How it ended. */
 async function run(world: World, program: string, faults: Record<string, string>, number: number): Promise<string> {
   const settings = { ...world.settings, ...faults };
-  if (program === "login") {
-    const script = `import { storeProfile } from "./client/commands/profiles.ts"; storeProfile("p", { url: "${number}" });`;
-    const home = { XDG_CONFIG_HOME: world.folder };
-    const finished = await startProgram(["--input-type=module", "--eval", script], { ...home, ...faults }).finished;
-    if (finished.code === 0) world.profile = `${number}`;
-    const files = readdirSync(world.folder);
-    const profile = files.includes("tiltyard") ? readProfile(world) : undefined;
-    expect([world.profile, `${number}`]).toContain(profile);
-    world.profile = profile;
-    return outcomeOf(finished);
-  }
+  if (program === "write files") return writeFiles(world, faults, `${number}`);
   const isWritten = existsSync(join(world.dataDir, "catalog.sqlite"));
   if (program === "backup" && isWritten) {
     const backup = join(world.folder, `backup-${number}`);
@@ -121,13 +121,41 @@ async function run(world: World, program: string, faults: Record<string, string>
   return serve(world, settings, number);
 }
 
-function readProfile(world: World): string | undefined {
-  const file = join(world.folder, "tiltyard/profiles.json");
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).p?.url : undefined;
+/** Runs the commands that write files, with faults and then without. */
+async function writeFiles(world: World, faults: Record<string, string>, url: string): Promise<string> {
+  // A killed program leaves its temporary folders.
+  rmSync(world.temporary, { recursive: true, force: true });
+  mkdirSync(world.temporary);
+  const environment = {
+    XDG_CONFIG_HOME: world.folder,
+    XDG_CACHE_HOME: world.folder,
+    TMPDIR: world.temporary,
+    PATH: `${pythonFolder}:${process.env.PATH}`,
+  };
+  const write = (more = {}) => startProgram(["test/faults/write-files.ts", url], { ...environment, ...more }).finished;
+  const finished = await write(faults);
+  expect([0, 1, null], finished.stderr).toContain(finished.code);
+  const profiles = join(world.folder, "tiltyard/profiles.json");
+  const profile = existsSync(profiles) ? JSON.parse(readFileSync(profiles, "utf8")).p?.url : undefined;
+  expect(finished.code === 0 ? [url] : [world.profile, url]).toContain(profile);
+  if (finished.code === 0) expect(readdirSync(world.temporary)).toEqual([]);
+
+  expect(await write()).toMatchObject({ code: 0 });
+  world.profile = url;
+  const [environmentFolder = ""] = readdirSync(join(world.folder, "tiltyard")).filter((name) =>
+    name.startsWith("python-"),
+  );
+  for (const [name, content] of [
+    ["python", python],
+    ["packages", "the packages\n"],
+  ] as const)
+    expect(readFileSync(join(world.folder, "tiltyard", environmentFolder, "bin", name), "utf8")).toBe(content);
+  return outcomeOf(finished);
 }
 
 function outcomeOf({ code, signal, stderr }: Finished): string {
-  // A failure is a sentence, not a stack trace.
+  // A failure is a sentence, not a stack trace or a crash.
+  expect([null, "SIGKILL"], stderr).toContain(signal);
   if (code !== 0 && signal === null) expect(stderr).not.toMatch(/^ {4}at /m);
   return signal ?? `exit ${code}`;
 }
