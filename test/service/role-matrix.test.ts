@@ -15,6 +15,8 @@ let jobs: Record<"current" | "other", { readonly id: string[]; readonly key: str
 async function openJob(table: string, opener = "opener") {
   const key = await catalog.keyFor(opener, { secret: "writer", shared: "reader" });
   await catalog.call("declareTable", { id: ["secret", table] });
+  // The operations that remove the table are allowed but do nothing.
+  await catalog.call("protectTable", { id: ["secret", table] });
   const { job_id } = (await catalog.call("openJob", { id: ["secret", table], column: "c" }, { key })).body;
   await claimAttempt(catalog, job_id, {}, runner);
   const id = job_id.split("$");
