@@ -92,7 +92,10 @@ export async function openDatabase(config: Config, options: { readonly mustExist
   const store = await openStore(database, options);
   try {
     if (!newCatalog && (await isUnused(store)))
-      await requireNewWarehouse(config, "Repeat an interrupted tiltyard-catalog move, restore a backup with pg_restore");
+      await requireNewWarehouse(
+        config,
+        "Repeat an interrupted tiltyard-catalog move, restore a backup with pg_restore",
+      );
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();
@@ -100,7 +103,7 @@ export async function openDatabase(config: Config, options: { readonly mustExist
   }
 }
 
-/** Reports whether nobody ever had a role in a catalog. Its first start grants one to each key of the configuration. */
+/** Reports whether no principal ever had a role in a catalog. Its first start grants one to each key of the configuration. */
 async function isUnused(store: Store): Promise<boolean> {
   return (await listGrants(store.read, [], undefined, { after: undefined, limit: 1 })).length === 0;
 }

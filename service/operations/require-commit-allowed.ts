@@ -3,6 +3,9 @@ import { isAllowed } from "../auth/authenticator.ts";
 import { manifestBytesMax, manifestOf, requireReadableBases } from "../commits/bases.ts";
 import { branchFolder, versionsFolder } from "../commits/manifest.ts";
 import type { PreparedVersion } from "../commits/prepare.ts";
+import { requireVersion } from "../commits/read.ts";
+import { differingFragments } from "../rows/manifest-file.ts";
+import { readManifest } from "../rows/schema-metadata.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
@@ -26,7 +29,16 @@ export async function requireCommitAllowed(
     await requireOwnRecords(catalog, caller, table, prepared);
 }
 
-/** Compares the rows of other jobs in the latest version with those in a version of a job. */
+/**
+ * The maximum number of differing fragments that the library selects by a condition. A commit with more of them reads
+ * all rows.
+ */
+const fragmentsMax = 100;
+
+/**
+ * Compares the rows of other jobs in the latest version with those in a version of a job. It only reads the fragments
+ * that differ, so that the costs of a commit do not grow with the table.
+ */
 async function requireOwnRecords(
   catalog: Catalog,
   caller: AuthorizedCaller,
@@ -39,24 +51,26 @@ async function requireOwnRecords(
   if (job === undefined) throw new Error("only a job commits without the role writer");
   // A table without rows has none of other jobs, and a commit that does not follow the latest version is a conflict.
   if (base?.highestVersion === undefined || base.highestVersion !== version - 1) return;
+  const location = parseLocation(table.location);
+  const objects = await catalog.storage.at(location);
+  const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
+  if (staged === undefined) throw new CatalogError("InvalidInput", "manifest_path: the object was deleted meanwhile");
+  const latest = await requireVersion(catalog, table, branch, base.highestVersion);
+  const [ofLatest, ofStaged] = fragmentsToCompare(await readManifest(catalog, table, latest), staged.bytes);
   const args = { job: formatIdentifier(job) };
   const { result: before } = await catalog.rows.read(
     "recordsOfOthers",
     { id, branch, version: base.highestVersion, caller },
-    args,
+    { ...args, fragments: ofLatest },
   );
-  const location = parseLocation(table.location);
-  const objects = await catalog.storage.at(location);
   // The library would rename a staged manifest to its final name, so it reads a copy.
   const copy = `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}.manifest`;
-  const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
-  if (staged === undefined) throw new CatalogError("InvalidInput", "manifest_path: the object was deleted meanwhile");
   await objects.create(copy, staged.bytes);
   try {
     const after = await catalog.rows.readUnrecorded(
       "recordsOfOthers",
       { table, branch, caller, staged: { version, manifest_path: copy } },
-      { ...args, columns: before.columns },
+      { ...args, columns: before.columns, fragments: ofStaged },
     );
     if (after.digest === before.digest) return;
   } finally {
@@ -66,6 +80,12 @@ async function requireOwnRecords(
     "PermissionDenied",
     `${caller.principal.name} may only change rows of ${formatIdentifier(id)} with its own job_id`,
   );
+}
+
+/** Returns the fragments of two manifests whose rows can differ; undefined for all fragments of both. */
+function fragmentsToCompare(latest: Uint8Array, staged: Uint8Array): readonly (readonly number[] | undefined)[] {
+  const differing = differingFragments(latest, staged) ?? [];
+  return differing.some(({ length }) => length > fragmentsMax) ? [] : differing;
 }
 
 function onRecords(object: readonly string[]) {

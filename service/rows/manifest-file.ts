@@ -22,13 +22,18 @@ const ofManifest = {
   fields: 1,
   fragments: 2,
   version: 3,
+  versionAuxData: 4,
   schemaMetadata: 5,
   indexSection: 6,
   timestamp: 7,
+  tag: 8,
   readerFeatureFlags: 9,
   writerFeatureFlags: 10,
   maxFragmentId: 11,
   transactionFile: 12,
+  writerVersion: 13,
+  nextRowId: 14,
+  transactionSection: 21,
 } as const;
 const ofField = { name: 2, parentId: 4, metadata: 10 } as const;
 const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
@@ -92,6 +97,54 @@ export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
     const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
     return { id: number(fragment, ofFragment.id), rows };
   });
+}
+
+/** The fields of a manifest on which the content of the rows does not depend. */
+const apartFromRows: ReadonlySet<number> = new Set([
+  ofManifest.fragments,
+  ofManifest.version,
+  ofManifest.versionAuxData,
+  ofManifest.indexSection,
+  ofManifest.timestamp,
+  ofManifest.tag,
+  ofManifest.maxFragmentId,
+  ofManifest.transactionFile,
+  ofManifest.writerVersion,
+  ofManifest.nextRowId,
+  ofManifest.transactionSection,
+]);
+
+/**
+ * Returns the ids of the fragments in which each of two manifests differs from the other one. All other fragments have the
+ * same files and the same deleted rows. Returns undefined if the schema or anything else differs, too.
+ *
+ * @throws CatalogError Unsupported
+ */
+export function differingFragments(
+  one: Uint8Array,
+  other: Uint8Array,
+): readonly [one: readonly number[], other: readonly number[]] | undefined {
+  const [ofOne, ofOther] = [readParts(one), readParts(other)];
+  // Only a forged manifest has a fragment twice.
+  const hasTwice = [ofOne, ofOther].some(({ fragments, count }) => fragments.size < count);
+  if (hasTwice || !ofOne.rest.equals(ofOther.rest)) return undefined;
+  const idsWithout = (all: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>) =>
+    [...all].filter(([text]) => !others.has(text)).map(([, id]) => id);
+  return [idsWithout(ofOne.fragments, ofOther.fragments), idsWithout(ofOther.fragments, ofOne.fragments)];
+}
+
+/** Returns the bytes of each fragment with its id, and those of all other fields on which the rows depend. */
+function readParts(file: Uint8Array) {
+  const fields = readFields(readFile(file).manifest.content);
+  const messagesOfFragments = fields.filter(({ number }) => number === ofManifest.fragments);
+  const fragments = new Map(
+    messagesOfFragments.map((field) => {
+      const [fragment = []] = messages([field], ofManifest.fragments);
+      return [Buffer.from(field.bytes).toString("latin1"), Number(uint(fragment, ofFragment.id) ?? 0n)];
+    }),
+  );
+  const rest = fields.filter(({ number }) => !apartFromRows.has(number)).map(({ bytes }) => bytes);
+  return { fragments, count: messagesOfFragments.length, rest: Buffer.concat(rest) };
 }
 
 /** Returns the metadata of each column by name. @throws CatalogError Unsupported */

@@ -1,7 +1,8 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { connectNamespace, type Table } from "@lancedb/lancedb";
 import { Table as ArrowTable, Field, List, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
+import { differingFragments } from "../../service/rows/manifest-file.ts";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
 import { claimAttempt } from "../support/attempts.ts";
@@ -111,7 +112,24 @@ describe("the key of a job", () => {
       expect(await written()).toEqual(before);
     });
 
+    test("is checked by the parts of the table that it changes", async () => {
+      const manifestOf = async () => {
+        const { version } = (await catalog.call("describeTable", { id })).body;
+        const described = (await catalog.call("describeTableVersion", { id, version })).body;
+        return readFileSync(`/${described.version.manifest_path}`);
+      };
+      // The first deletion sets a flag of the whole table.
+      await records.delete(`job_id = '${own}'`);
+      const before = await manifestOf();
+      await records.add([row(own)]);
+      const added = await manifestOf();
+      expect(differingFragments(before, added)).toEqual([[], [1]]);
+      await records.update({ where: `job_id = '${own}'`, values: { status: "RUNNING" } });
+      expect(differingFragments(added, await manifestOf())).toEqual([[1], [2]]);
+    });
+
     test("changes its own ones, and keeps what it compacts", async () => {
+      await records.add([row(own)]);
       await records.update({ where: `job_id = '${own}'`, values: { status: "RUNNING" } });
       await records.add([row(own)]);
       await records.delete(`job_id = '${own}' and status = 'RUNNING'`);
