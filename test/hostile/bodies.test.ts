@@ -93,7 +93,7 @@ function pathOf(contract: AnyContract): string {
 
 /**
  * Returns the roles with which an operation is called. The steps before the validation of a body are the same for all
- * operations, so callers who do not pass them are tried on one operation of each kind of request.
+ * operations, so callers that do not pass them are tried on one operation of each kind of request.
  */
 function rolesOf(contract: AnyContract): readonly Role[] {
   return contract === all.find((each) => kindOf(each) === kindOf(contract)) ? roles : ["admin"];
