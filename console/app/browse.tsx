@@ -7,7 +7,22 @@ import { itemsOf, useAction, useCall, useList, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
 import { Names, Search } from "./search.tsx";
 import { BreadcrumbOf } from "./shell.tsx";
-import { announce, Empty, Facts, Failure, Hint, Loaded, Mono, monoEntries, Section, Table, Time } from "./view.tsx";
+import {
+  announce,
+  Empty,
+  Facts,
+  Failure,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  Mono,
+  monoEntries,
+  readForm,
+  Section,
+  Table,
+  Time,
+} from "./view.tsx";
 
 const limit = 200;
 
@@ -50,6 +65,7 @@ function NamespacePage({ title, id, caller }: PageProps & { readonly title: stri
         <h1 tabIndex={-1}>{title}</h1>
         <a href={linkTo("jobs", id)}>Jobs here</a>
         <a href={linkTo("transactions", id)}>Transactions here</a>
+        {may(caller, "writer", id) && <CreateNamespace id={id} />}
       </div>
       <Loaded query={namespace}>
         {({ properties }) => (
@@ -73,6 +89,33 @@ function NamespacePage({ title, id, caller }: PageProps & { readonly title: stri
 
 interface Props {
   readonly id: Identifier;
+}
+
+function CreateNamespace({ id }: Props) {
+  const { run, failed } = useAction();
+  async function create() {
+    const field = (
+      <Field label="Name">
+        <Input name="name" required />
+      </Field>
+    );
+    const text = await readForm(`Create a namespace in ${nameOf(id)}`, field, "Create the namespace");
+    if (text === undefined) return;
+    const created = [...id, text("name")];
+    run(async () => {
+      await call("createNamespace", { id: created });
+      announce(`${nameOf(created)} is created.`);
+      goTo("tables", created);
+    });
+  }
+  return (
+    <>
+      <button type="button" class="outline small" onClick={create}>
+        Create a namespace
+      </button>
+      <Failure text={failed} />
+    </>
+  );
 }
 
 function Namespaces({ id }: Props) {
@@ -100,7 +143,10 @@ function Tables({ id }: Props) {
       empty={() => (
         <Empty>
           <p>No tables here.</p>
-          <Hint>A table appears as soon as a Lance client declares or writes one.</Hint>
+          <Hint>
+            A table appears as soon as a Lance client declares or writes one, such as{" "}
+            <code>lancedb.connect_namespace("rest", …).create_table(…)</code> at {new URL(".", document.baseURI).href}.
+          </Hint>
         </Empty>
       )}
       more="Show more tables"

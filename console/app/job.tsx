@@ -1,6 +1,7 @@
 import { delimiterFor, isOpen, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
+import { Attempts, FailedRows, Throughput } from "./attempts.tsx";
 import { may } from "./caller.ts";
 import { ago, dateAndTime, nameOf } from "./format.ts";
 import { duration, JobProgress } from "./progress.tsx";
@@ -21,6 +22,7 @@ import {
   Section,
   Status,
   sentence,
+  words,
 } from "./view.tsx";
 
 const pollEveryMs = 2_000;
@@ -152,6 +154,7 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
       <Failure text={failed} />
       <Advice job={job} />
       <JobFacts job={job} />
+      <Throughput job={job} />
       <Section title="Log">
         {lines.length > 0 ? (
           <Log text={lines.join("\n")} />
@@ -159,6 +162,12 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
           <Hint>{isOpen(job) ? "The job has printed nothing yet." : "The job has printed nothing."}</Hint>
         )}
       </Section>
+      {job.operation !== "OpenJob" && (
+        <>
+          <Attempts id={id} job={job} />
+          <FailedRows id={id} job={job} />
+        </>
+      )}
     </>
   );
 }
@@ -198,16 +207,19 @@ function Advice({ job }: { readonly job: Job }) {
   ) : null;
 }
 
+const inWords = (entries: readonly (readonly [string, string])[]) =>
+  monoEntries(Object.fromEntries(entries.map(([name, text]) => [words(name), text])));
+
 function JobFacts({ job }: { readonly job: Job }) {
   const [table = []] = job.objects;
   const { column, ...parameters } = job.parameters;
   const heartbeat = Date.parse(job.heartbeat ?? "");
   const at = (millis: number) => `${dateAndTime(millis)}, ${ago(millis)}`;
-  const shortened = Object.entries(parameters).map(([name, text]) => [
-    name,
-    text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length} characters)` : text,
-  ]);
-  const result = Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")]);
+  const shortened = Object.entries(parameters).map(
+    ([name, text]) =>
+      [name, text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length} characters)` : text] as const,
+  );
+  const result = Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")] as const);
   const facts: [string, Children][] = [
     [
       "Table",
@@ -226,9 +238,9 @@ function JobFacts({ job }: { readonly job: Job }) {
     <Facts
       of={[
         ...facts,
-        ...monoEntries(Object.fromEntries(shortened)),
-        ...monoEntries(Object.fromEntries(result)),
-        ...monoEntries(job.platform),
+        ...inWords(shortened),
+        ...inWords(result),
+        ...inWords(Object.entries(job.platform)),
         [
           "Id",
           <>

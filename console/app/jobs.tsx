@@ -116,7 +116,9 @@ function JobTable({
           <div>
             <a href={linkTo("job", idOf(namespace, job))}>{titleOf(job)}</a>
             <br />
-            <small class="mono">{nameOf(job.objects[0] ?? [])}</small>
+            <small>
+              <Mono>{nameOf(job.objects[0] ?? [])}</Mono>
+            </small>
           </div>,
           <JobProgress label={`Progress of ${idOf(namespace, job).at(-1)}`} job={job} />,
           <Mono>{job.principal}</Mono>,

@@ -2,6 +2,7 @@ import { delimiterFor, type Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
 import { ago, bytes, dateAndTime, nameOf } from "./format.ts";
+import { indexTypes, Policy } from "./policy.tsx";
 import { useAction, useCall } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
 import { computationOf, Filled, JobButton } from "./schema.tsx";
@@ -25,7 +26,6 @@ import {
 
 type Index = AnswerTo<"listTableIndices">["indexes"][number];
 
-const indexTypes = ["BTREE", "BITMAP", "LABEL_LIST", "NGRAM", "ZONEMAP", "FTS", "IVF_FLAT", "IVF_PQ"] as const;
 const count = (value: number) => value.toLocaleString("en");
 
 /** The state of a table: its size, its health, its indices, its policy and its computed columns. */
@@ -52,7 +52,7 @@ export function Overview({ id, caller }: PageProps) {
               <Indices id={id} />
             </Section>
             <Section title="Policy">
-              <Policy properties={properties ?? {}} />
+              <Policy id={id} properties={properties ?? {}} columns={columns} mayWrite={mayWrite} />
             </Section>
             <Computed id={id} fields={schema?.fields ?? []} mayWrite={mayWrite} />
           </>
@@ -190,26 +190,6 @@ function Indices({ id }: { readonly id: Identifier }) {
         )
       }
     </Loaded>
-  );
-}
-
-const policies = [
-  ["auto_compact", "Compact"],
-  ["auto_build_index", "Build indices"],
-  ["auto_clean_up", "Clean up"],
-] as const;
-
-function Policy({ properties }: { readonly properties: Readonly<Record<string, string>> }) {
-  const known = policies.flatMap(([key, name]) => {
-    const { [key]: json } = properties;
-    return json === undefined ? [] : [[name, <Mono>{json}</Mono>] as const];
-  });
-  return known.length === 0 ? (
-    <Hint>
-      No policy. <code>tiltyard jobs policy</code> sets when the catalog compacts, indexes and cleans up by itself.
-    </Hint>
-  ) : (
-    <Facts of={known} />
   );
 }
 

@@ -1,13 +1,28 @@
 import { useQuery } from "@tanstack/preact-query";
 import { delimiterFor, type Identifier } from "@tiltyard/protocol";
 import type { CSSProperties } from "preact";
+import { useState } from "preact/hooks";
 import { type AnswerTo, ApiError, call } from "./api.ts";
 import { may } from "./caller.ts";
 import { nameOf } from "./format.ts";
 import { ProgressBar } from "./progress.tsx";
 import { useAction, useCall } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
-import { announce, Empty, Failure, Hint, Loaded, Mono, messageOf, Note, type Row, Section, Table } from "./view.tsx";
+import {
+  announce,
+  Empty,
+  Failure,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  Mono,
+  messageOf,
+  Note,
+  type Row,
+  Section,
+  Table,
+} from "./view.tsx";
 
 type TableSchema = NonNullable<AnswerTo<"describeTable">["schema"]>;
 type FieldOf = TableSchema["fields"][number];
@@ -23,6 +38,8 @@ interface Computation {
 /** The status of an operation that the catalog does not support. */
 const unsupported = 406;
 const depthMax = 6;
+/** The number of columns above which they have a filter. */
+const filteredMin = 20;
 
 /** The columns of a table and the definitions of computed ones. */
 export function Schema({ id, caller }: PageProps) {
@@ -50,15 +67,35 @@ export function Schema({ id, caller }: PageProps) {
             <Hint>{known.join(" · ")}</Hint>
             <View id={id} metadata={metadata} mayFill={mayFill} />
             <ComputedColumns id={id} fields={fields} mayFill={mayFill} />
-            <Table
-              columns={["Column", "Type", "Nullable"]}
-              rows={fields.flatMap((field) => fieldRows(field, []))}
-              caption="All columns"
-            />
+            <Columns fields={fields} />
           </>
         );
       }}
     </Loaded>
+  );
+}
+
+/** The columns, with a filter by name if they are many. */
+function Columns({ fields }: { readonly fields: readonly FieldOf[] }) {
+  const [text, setText] = useState("");
+  const rows = fields
+    .flatMap((field) => fieldRows(field, []))
+    .filter(({ key }) => String(key).toLowerCase().includes(text.toLowerCase()));
+  return (
+    <>
+      {fields.length > filteredMin && (
+        <div class="filters">
+          <Field label="Filter columns by name">
+            <Input type="search" value={text} onInput={({ currentTarget }) => setText(currentTarget.value.trim())} />
+          </Field>
+        </div>
+      )}
+      {rows.length === 0 ? (
+        <Hint>No column has “{text}” in its name.</Hint>
+      ) : (
+        <Table columns={["Column", "Type", "Nullable"]} rows={rows} caption="Columns" />
+      )}
+    </>
   );
 }
 

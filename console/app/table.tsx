@@ -1,31 +1,20 @@
 import { delimiterFor } from "@tiltyard/protocol";
 import type { ComponentType } from "preact";
-import { call } from "./api.ts";
+import { ApiError, call } from "./api.ts";
 import { may } from "./caller.ts";
+import { Connect } from "./connect.tsx";
 import { Rows } from "./data.tsx";
 import { nameOf } from "./format.ts";
-import { History, mainBranch, useTags } from "./history.tsx";
+import { History } from "./history.tsx";
 import { JobList } from "./jobs.tsx";
 import { Overview } from "./overview.tsx";
 import { useAction, useCall, useTitle } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { Schema } from "./schema.tsx";
 import { BreadcrumbOf, Links } from "./shell.tsx";
+import { Tags } from "./tags.tsx";
 import { TransactionList } from "./transactions.tsx";
-import {
-  announce,
-  CopyButton,
-  Empty,
-  Facts,
-  Failure,
-  Hint,
-  Icon,
-  Loaded,
-  Mono,
-  monoEntries,
-  Note,
-  Table,
-} from "./view.tsx";
+import { announce, CopyButton, Facts, Failure, Hint, Icon, Loaded, Mono, monoEntries, Note, Problem } from "./view.tsx";
 
 /** The parts of a table's page by their name in the URL. */
 const tabs: readonly (readonly [key: string, label: string, part: ComponentType<PageProps>])[] = [
@@ -37,6 +26,7 @@ const tabs: readonly (readonly [key: string, label: string, part: ComponentType<
   ["jobs", "Jobs", ofNamespace("jobs", JobList)],
   ["transactions", "Transactions", ofNamespace("transactions", TransactionList)],
   ["details", "Details", Details],
+  ["connect", "Connect", Connect],
 ];
 
 /** The page of a table with its versions, columns, rows, tags, jobs and transactions. */
@@ -45,6 +35,19 @@ export function TablePage(props: PageProps) {
   const name = id.at(-1) ?? "";
   const [key, label, Part] = tabs.find(([each]) => each === tab) ?? tabs[0] ?? ["", "", () => null];
   useTitle(`${name}: ${label.toLowerCase()}`);
+  const { error, refetch } = useCall("describeTable", { id, check_declared: true });
+  if (error instanceof ApiError && error.status === 404)
+    return (
+      <>
+        <BreadcrumbOf id={id} caller={caller} />
+        <h1 tabIndex={-1}>{name}</h1>
+        <Problem error={error} retry={refetch} />
+        <Hint>
+          It may have been renamed or dropped. Dropped tables are listed in their namespace; the{" "}
+          <a href={linkTo("search", [], "names", { name })}>search</a> finds others by name.
+        </Hint>
+      </>
+    );
   return (
     <>
       <BreadcrumbOf id={id} caller={caller} />
@@ -75,32 +78,6 @@ function ofNamespace(what: string, List: typeof JobList | typeof TransactionList
       </Note>
     );
   };
-}
-
-function Tags({ id }: PageProps) {
-  return (
-    <Loaded query={useTags(id)}>
-      {(tags) => {
-        const rows = Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1));
-        if (rows.length === 0)
-          return (
-            <Empty>
-              <p>No tags.</p>
-              <Hint>A tag names a version, so that it is found again and never cleaned up.</Hint>
-            </Empty>
-          );
-        return (
-          <Table
-            columns={["Tag", "Version", "Branch"]}
-            rows={rows.map(([key, { version, branch = mainBranch }]) => ({
-              key,
-              cells: [<span class="badge tag">{key}</span>, version, branch],
-            }))}
-          />
-        );
-      }}
-    </Loaded>
-  );
 }
 
 function Details({ id, caller }: PageProps) {

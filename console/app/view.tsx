@@ -46,6 +46,11 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
   );
 }
 
+/** Converts the name of a field, such as `rows_committed`, to words. */
+export function words(name: string): string {
+  return sentence(name.replaceAll("_", " ")).slice(0, -1);
+}
+
 /** Converts an error message of the catalog, which begins in lower case, to a sentence. */
 export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? "" : "."}`;
@@ -99,6 +104,9 @@ export function Loaded<Result>({
   return <>{instead?.(problem) ?? <Problem error={problem} retry={refetch} />}</>;
 }
 
+/** The number of characters that fit into a line of a narrow cell. */
+const shortMax = 24;
+
 interface Content {
   readonly children?: Children;
 }
@@ -107,7 +115,10 @@ export const Empty = ({ children }: Content) => <div class="box empty">{children
 /** The reason why something cannot be shown although no error occurred. */
 export const Note = ({ children }: Content) => <div class="box note">{children}</div>;
 export const Hint = ({ children }: Content) => <p class="hint">{children}</p>;
-export const Mono = ({ children }: Content) => <span class="mono">{children}</span>;
+/** A name or a value. A short one is never broken into lines. */
+export const Mono = ({ children }: Content) => (
+  <span class={typeof children === "string" && children.length <= shortMax ? "mono short" : "mono"}>{children}</span>
+);
 export const Status = ({ of }: { readonly of: string }) => <span class={`status ${of.toLowerCase()}`}>{of}</span>;
 
 /** The age of a time, which is in milliseconds since the epoch. */
