@@ -240,7 +240,6 @@ function JobFacts({ job }: { readonly job: Job }) {
         ...facts,
         ...inWords(shortened),
         ...inWords(result),
-        ...inWords(Object.entries(job.platform)),
         [
           "Id",
           <>
