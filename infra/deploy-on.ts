@@ -50,6 +50,7 @@ export function deployOn(
     deletionProtection,
     monitoring,
     imageDigests,
+    rayClusters: config.runner.enabled ? Object.keys(config.runner.rayClusters) : undefined,
     ...settings,
     database,
   };

@@ -57,7 +57,12 @@ export class RayPlatform implements Platform {
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
-    const { env, headImage, workerImage } = runtimeOf(job.parameters.manifest);
+    const { manifest, cluster, cluster_definition: definition } = job.parameters;
+    if (cluster !== undefined && definition === undefined)
+      throw new NeedsError(
+        `cluster: ${JSON.stringify(cluster)} is unknown: this runner has one Ray. Leave cluster out`,
+      );
+    const { env, headImage, workerImage } = runtimeOf(manifest);
     if (headImage !== undefined || workerImage !== undefined)
       throw new NeedsError("manifest: this Ray runs in no container, so that it cannot have another image");
     const { jobs } = await this.#options.ray();

@@ -9,6 +9,7 @@ import {
   rayClusterSpec,
 } from "@tiltyard/client";
 import { formatIdentifier } from "@tiltyard/protocol";
+import { definedCluster } from "./defined-cluster.ts";
 import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
@@ -150,6 +151,9 @@ export class RayJobPlatform implements Platform {
     const name = parameters.cluster ?? defaultTemplate;
     const template = templates[name];
     if (template !== undefined) return template;
+    const { [defaultTemplate]: base } = templates;
+    if (parameters.cluster_definition !== undefined && base !== undefined)
+      return definedCluster(base, parameters.cluster_definition);
     const names = Object.keys(templates).join(", ");
     throw new NeedsError(`cluster: the runner has no Ray cluster ${JSON.stringify(name)}; it has: ${names}`);
   }

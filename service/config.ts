@@ -64,6 +64,8 @@ export interface Config {
   readonly remoteDatabases: boolean;
   /** The namespaces below the root that contain their own Geneva records. */
   readonly isolatedNamespaces: readonly string[];
+  /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
+  readonly rayClusters: readonly string[] | undefined;
   /** The parameters of credential vending; undefined if it is disabled. */
   readonly vending: VendingOptions | undefined;
   readonly logLevel: string;
@@ -188,6 +190,11 @@ const Environment = z.object({
     .regex(/^[^\s,$]+(,[^\s,$]+)*$/, "must be names of namespaces, separated by commas: vision,speech")
     .transform((names) => names.split(","))
     .default([]),
+  TILTYARD_RAY_CLUSTERS: z
+    .string()
+    .regex(/^[^\s,]+(,[^\s,]+)*$/, "must be the names in the runner's file, separated by commas: default,gpu")
+    .transform((names) => names.split(","))
+    .optional(),
   TILTYARD_VEND_CREDENTIALS: flag,
   TILTYARD_VEND_S3_ROLE: z
     .string()
@@ -263,6 +270,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
     isolatedNamespaces: values.TILTYARD_ISOLATED_NAMESPACES,
+    rayClusters: values.TILTYARD_RAY_CLUSTERS,
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
     unknownVariables: Object.keys(set).filter(

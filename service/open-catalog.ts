@@ -58,6 +58,7 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
     locations: createLocations(config.warehouse, config.allowedLocations),
     dataOperations: config.dataOperations,
     isolatedNamespaces,
+    rayClusters: config.rayClusters,
     dropRetentionMs,
     worker,
     rows,

@@ -88,6 +88,23 @@ export function jobsCommand(): Command {
       printTable(options, shown, ["column", "fragment", "row", "error"]);
     },
   );
+
+  addCatalogCommand(jobs, "definitions", "list the names of manifests and Ray clusters for jobs")
+    .option("-n, --namespace <id>", "for the tables of this namespace")
+    .action(async (options: CatalogOptions & { readonly namespace?: string }) => {
+      const { namespace } = options;
+      const { manifests, clusters, runner_clusters } = await managementOf(options).listJobDefinitions({
+        ...(namespace !== undefined && { id: parseIdentifier(namespace) }),
+      });
+      const ofKind = (kind: string, names: readonly string[]) => names.map((name) => ({ name, kind }));
+      const found = [
+        ...ofKind("manifest", manifests),
+        ...ofKind("cluster, defined with Geneva", clusters),
+        ...ofKind("cluster of the runner", runner_clusters),
+      ];
+      if (options.json) return void process.stdout.write(`${JSON.stringify(found)}\n`);
+      printTable(options, found, ["name", "kind"]);
+    });
   addOpeningCommands(jobs);
   addPolicyCommand(jobs);
   return jobs;

@@ -82,6 +82,23 @@ export const listJobs = defineContract({
   access: onPath("reader", "runner"),
 });
 
+export const listJobDefinitions = defineContract({
+  operationId: "ListJobDefinitions",
+  summary: "List the names that requests for jobs can use for manifests and for Ray clusters",
+  methods: ["GET"],
+  path: "/management/v1/namespace/{id}/job_definition/list",
+  response: z
+    .object({
+      context,
+      manifests: z.array(z.string()).describe("Geneva's definitions of manifests that the caller may read."),
+      clusters: z.array(z.string()).describe("Geneva's definitions of clusters that the caller may read."),
+      runner_clusters: z.array(z.string()).describe("The Ray clusters in the runner's file that the catalog knows."),
+    })
+    .meta({ id: "ListJobDefinitionsResponse" }),
+  access: onPath("reader"),
+  onRows: true,
+});
+
 /** The error statuses of operations on one job; 409 means that the id belongs to an audit record. */
 export const jobErrors = [404, 409] as const;
 

@@ -16,7 +16,9 @@ const running = {
   concurrency: optional(count.min(1)).describe(
     "How many tasks of Ray run at a time; as many as it has room for when absent.",
   ),
-  cluster: optional(text(characters.name)).describe("The Ray cluster of that name in the runner's file."),
+  cluster: optional(text(characters.name)).describe(
+    "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
+  ),
 };
 
 export const compactFields = { ...running, target_rows_per_fragment: optional(count.min(1)) };

@@ -203,8 +203,12 @@ export const alterTableBackfillColumns = defineContract({
       num_frags: nullableInteger,
       checkpoint_size: nullableInteger,
       commit_granularity: nullableInteger,
-      cluster: optional(text(characters.name)).describe("The Ray cluster of that name in the runner's file."),
-      manifest: optional(text(characters.document)).describe("Geneva's JSON of where the code runs."),
+      cluster: optional(text(characters.name)).describe(
+        "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
+      ),
+      manifest: optional(text(characters.document)).describe(
+        "Geneva's JSON of where the code runs, or the name of a definition of Geneva.",
+      ),
     })
     .meta({ id: "AlterTableBackfillColumnsRequest" }),
   response: z

@@ -5,6 +5,7 @@ import { branchOf, requireMain } from "../domain/branch.ts";
 import { openTableJob } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
 import { checkBackfill } from "../rows/columns.ts";
+import { resolveNames } from "../rows/definitions.ts";
 import { noteTask } from "../store/tasks.ts";
 import type { Handler } from "./handler.ts";
 
@@ -20,7 +21,8 @@ export const alterTableBackfillColumns: Handler<typeof contract> = async (reques
   await requireBranch(catalog, table, branchOf(request));
   requireMain(request);
   const stored = await checkBackfill(rows, { ...request, caller });
-  const completed = { ...request, manifest: request.manifest ?? stored.manifest };
+  const named = await resolveNames(catalog, { ...request, caller });
+  const completed = { ...request, manifest: stored.manifest, ...named };
   const job_id = await openTableJob(store, { contract, request: completed, caller });
   // The catalog first learns about externally added columns here.
   if (stored.isAutomatic) await store.write((session) => noteTask(session, automationOf(table.id)));

@@ -14,6 +14,8 @@ export interface Catalog extends CommitParts {
   readonly locations: Locations;
   /** The namespaces below the root that contain their own Geneva records. */
   readonly isolatedNamespaces: readonly string[];
+  /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
+  readonly rayClusters: readonly string[] | undefined;
   /** Runs the deferred work of requests. */
   readonly worker: Pick<Worker, "wake">;
   /** Reads and writes the rows of tables. */

@@ -218,6 +218,10 @@ describe("tiltyard jobs", () => {
     expect(await start(...args).finished).toMatchObject({ code: 2, stderr: expect.stringContaining(told) });
   });
 
+  test("definitions lists the names of manifests and Ray clusters", async () => {
+    expect(JSON.parse((await start("definitions", "--json").finished).stdout)).toEqual([]);
+  });
+
   test("policy shows, replaces and removes the policy of a table", async () => {
     const table = await createComputed();
     const folder = temporaryFolder("policy");

@@ -33,3 +33,13 @@ test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b"
     }
   },
 );
+
+test("refuses a Ray cluster of an unknown name, because it has one Ray", async () => {
+  const platform = new RayPlatform({
+    ray: () => Promise.reject(new Error("no Ray is needed for this")),
+    catalogUrl: "http://127.0.0.1:2333",
+    leaseSeconds: 20,
+  });
+  const job = { ...openJob("ns"), parameters: { column: "c", cluster: "gpu" } };
+  await expect(platform.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/^cluster: "gpu" is unknown/);
+});

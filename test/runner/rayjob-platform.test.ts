@@ -145,6 +145,46 @@ describe("a job on Kubernetes", () => {
     expect(objects.size).toBe(2);
   });
 
+  test("runs on the Ray cluster that Geneva has defined, with the accounts, the images and the selectors of the operator", async () => {
+    const worker = { name: "w", num_cpus: 8, memory: "32Gi", num_gpus: 2, min_replicas: 1, max_replicas: 9 };
+    const defined = (definition: object) => ({
+      ...job,
+      parameters: { column: "c", cluster: "big", cluster_definition: JSON.stringify(definition) },
+    });
+    const definition = {
+      head_group: { num_cpus: 2, memory: "4Gi" },
+      worker_groups: [{ ...worker, idle_timeout_seconds: 30 }],
+    };
+    const options = {
+      image: "own",
+      gpuImage: "own-gpu",
+      serviceAccount: "ray",
+      headGroup: { nodeSelector: { a: "b" } },
+    };
+    const base = parseParameters({ name: "default", ...options });
+    const own = platform({ templates: { default: base } });
+    await own.start({ job: defined(definition), number: 1, apiKey: "k" });
+    const { headGroupSpec, workerGroupSpecs } = objects.get(`rayjobs ${name}`).spec.rayClusterSpec;
+    expect(headGroupSpec.template.spec).toMatchObject({
+      serviceAccountName: "ray",
+      nodeSelector: { a: "b" },
+      containers: [{ image: "own", resources: { limits: { memory: "4Gi" } } }],
+    });
+    expect(workerGroupSpecs).toMatchObject([
+      {
+        ...{ groupName: "w", minReplicas: 1, maxReplicas: 9 },
+        template: {
+          spec: {
+            serviceAccountName: "ray",
+            containers: [{ image: "own-gpu", resources: { limits: { memory: "32Gi", "nvidia.com/gpu": "2" } } }],
+          },
+        },
+      },
+    ]);
+    const invalid = defined({ ...definition, head_group: { num_cpus: 2, memory: "much" } });
+    await expect(own.start({ job: invalid, number: 2, apiKey: "k" })).rejects.toThrow(NeedsError);
+  });
+
   test.each([
     [undefined, undefined, "waiting"],
     ["Initializing", undefined, "waiting"],

@@ -16,6 +16,8 @@ export interface CatalogPlace {
   readonly namespace: string;
   readonly platform: RayPlatform;
   readonly settings: CatalogOptions;
+  /** The names of the runner's Ray clusters; undefined without a runner. */
+  readonly rayClusters: readonly string[] | undefined;
   readonly monitoring: MonitoringSettings;
   readonly deletionProtection: boolean;
 }

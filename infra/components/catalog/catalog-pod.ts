@@ -100,7 +100,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
 
 /** Returns the public settings of the catalog (docs/reference/settings.md). */
 function environment(
-  { cluster, platform, settings }: CatalogPlace,
+  { cluster, platform, settings, rayClusters }: CatalogPlace,
   { vendingRole }: CatalogPodArgs,
 ): { name: string; value: pulumi.Input<string> }[] {
   const { oidc } = settings;
@@ -117,6 +117,7 @@ function environment(
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
     TILTYARD_ISOLATED_NAMESPACES: platform.teams.map(({ name }) => name).join() || undefined,
+    TILTYARD_RAY_CLUSTERS: rayClusters?.join(),
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),

@@ -28,6 +28,8 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly deletionProtection?: boolean;
   /** The collector of the catalog's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
+  /** The names of the Ray clusters in the runner's settings. Requests of jobs may then name no other ones. */
+  readonly rayClusters?: readonly string[] | undefined;
   /** Digests of the images that the catalog's image starts from, by their names. */
   readonly imageDigests?: Readonly<Record<string, string>>;
 }
@@ -52,7 +54,15 @@ export class Catalog extends pulumi.ComponentResource {
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Catalog", name, {}, args.cluster.kubernetes.owned(options));
-    const { cluster, platform, namespace, deleteNamespace = false, deletionProtection = true, ...more } = args;
+    const {
+      cluster,
+      platform,
+      namespace,
+      deleteNamespace = false,
+      deletionProtection = true,
+      rayClusters,
+      ...more
+    } = args;
     const { monitoring = noMonitoring, imageDigests = {}, ...given } = more;
     const settings: CatalogOptions = { ...catalogDefaults, ...given };
     if (settings.oidc === undefined)
@@ -67,7 +77,15 @@ export class Catalog extends pulumi.ComponentResource {
     this.apiKey = createKey(`${name}-key`, this);
     this.runnerKey = createKey(`${name}-runner-key`, this);
 
-    const place = { cluster, platform, settings, monitoring, deletionProtection, namespace: this.namespace };
+    const place = {
+      cluster,
+      platform,
+      settings,
+      rayClusters,
+      monitoring,
+      deletionProtection,
+      namespace: this.namespace,
+    };
     const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const { database } = settings;

@@ -1,11 +1,13 @@
 import { managementContracts } from "@tiltyard/protocol";
 import { requireMain } from "../../domain/branch.ts";
 import { openTableJob } from "../../domain/open-job.ts";
+import { resolveNames } from "../../rows/definitions.ts";
 import type { Handler } from "../handler.ts";
 
 const contract = managementContracts.compactTable;
 
-export const compactTable: Handler<typeof contract> = async (request, { store }, caller) => {
+export const compactTable: Handler<typeof contract> = async (request, catalog, caller) => {
   requireMain(request);
-  return { job_id: await openTableJob(store, { contract, request, caller }) };
+  const named = await resolveNames(catalog, { ...request, caller });
+  return { job_id: await openTableJob(catalog.store, { contract, request: { ...request, ...named }, caller }) };
 };

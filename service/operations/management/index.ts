@@ -16,6 +16,7 @@ import { listApiKeys } from "./list-api-keys.ts";
 import { listDroppedTables } from "./list-dropped-tables.ts";
 import { listGrants } from "./list-grants.ts";
 import { listJobAttempts } from "./list-job-attempts.ts";
+import { listJobDefinitions } from "./list-job-definitions.ts";
 import { listJobErrors } from "./list-job-errors.ts";
 import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
@@ -57,6 +58,7 @@ export const managementHandlers: {
   listJobs,
   describeJobLog,
   listJobErrors,
+  listJobDefinitions,
   describeJob,
   cancelJob,
   listApiKeys,

@@ -8,6 +8,7 @@ import { readFirstRows } from "./first-rows.ts";
 import { type MergeRequest, mergeOf } from "./merge.ts";
 import type { OpenTable, Tables } from "./open-table.ts";
 import { buildQuery, type RowsQuery } from "./query.ts";
+import { readRecords } from "./records.ts";
 import { readRecordsOfOthers } from "./records-of-others.ts";
 import { readRows } from "./rows-out.ts";
 import { readOneFile, writeRows } from "./write-rows.ts";
@@ -43,6 +44,7 @@ const readings = {
     (await buildQuery(dataset.lancedb, dataset.table, query)).analyzePlan(),
   hasLsm: async (dataset: OpenTable, _: object) => (await dataset.raw.getLsmWriteSpec()) !== null,
   firstRows: readFirstRows,
+  records: readRecords,
   recordsOfOthers: readRecordsOfOthers,
 };
 export type Readings = typeof readings;

@@ -5,6 +5,8 @@ import zipfile
 
 import geneva
 import pyarrow as pa
+import pytest
+from geneva.cluster.mgr import GenevaCluster
 from geneva.manifest.builder import PipManifestBuilder
 from jobs import ROWS, backfill, values, write_films
 from runner import ended
@@ -59,3 +61,25 @@ def test_the_zips_of_a_request_are_where_its_function_runs(catalog, runner, tabl
     found = ended(catalog, runner, job)
     assert (found["status"], found.get("reason")) == ("Succeeded", None)
     assert values(catalog, films, "described") == ["workspace"] * ROWS
+
+
+def test_the_names_of_definitions_are_those_of_geneva(catalog, runner, table):
+    films = write_films(catalog, [f"names_{table[0]}"])
+
+    @geneva.udf(data_type=pa.string())
+    def described(id: int) -> str:
+        import os
+
+        return os.environ["WORD"]
+
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    opened = db.open_table(films[0])
+    opened.add_columns({"described": described})
+    db.define_manifest("m2", PipManifestBuilder.create("m2").env_vars({"WORD": "variable"}).build())
+    db.define_cluster("small", GenevaCluster.create_kuberay("small").namespace("elsewhere").build())
+    opened.backfill("described", manifest="m2", cluster="small")
+    assert values(catalog, films, "described") == ["variable"] * ROWS
+    with pytest.raises(Exception, match='manifest: "m3" is no definition of Geneva'):
+        opened.backfill("described", where="id > 1", manifest="m3")
+    listed = catalog.get("/management/v1/namespace/$/job_definition/list")
+    assert (listed["manifests"], listed["clusters"]) == (["m2"], ["small"])

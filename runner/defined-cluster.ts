@@ -1,0 +1,31 @@
+import { type ClusterParameters, ParameterError, parseFileParameters } from "@tiltyard/protocol";
+import { z } from "zod";
+import { NeedsError } from "./platform.ts";
+
+/** The part of a cluster's definition that the catalog passes on. */
+const Definition = z.object({
+  head_group: z.looseObject({}).optional(),
+  worker_groups: z.array(z.looseObject({ num_gpus: z.int() })).optional(),
+});
+
+/**
+ * Returns the Ray cluster of one of Geneva's definitions. The definition determines the CPUs, the GPUs, the memory and the
+ * number of pods. All the rest, such as images, accounts and node selectors, is that of the operator's template.
+ *
+ * @param definition The JSON of the catalog.
+ * @throws NeedsError for invalid amounts.
+ */
+export function definedCluster(template: ClusterParameters, definition: string): ClusterParameters {
+  const { head_group = {}, worker_groups = [] } = Definition.parse(JSON.parse(definition));
+  const baseOf = (gpus: number) => template.workerGroups.find(({ numGpus }) => numGpus > 0 === gpus > 0);
+  const workerGroups = worker_groups.map((group) => ({ ...baseOf(group.num_gpus), ...group }));
+  try {
+    return parseFileParameters(template, {
+      headGroup: { ...template.headGroup, ...head_group },
+      workerGroups: workerGroups.length > 0 ? workerGroups : template.workerGroups,
+    });
+  } catch (error) {
+    if (error instanceof ParameterError) throw new NeedsError(`cluster: ${error.problems.join("; ")}`);
+    throw error;
+  }
+}
