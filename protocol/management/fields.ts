@@ -12,8 +12,10 @@ const principalLengthMax = 256;
  */
 export const tokenPrefix = "oidc:";
 export const jobPrefix = "job:";
+/** The principal of the jobs that look after Geneva's records. */
+export const catalogPrincipal = "catalog";
 /** The names that the audit uses for the catalog itself. */
-const reserved: readonly string[] = ["operator", "unknown"];
+const reserved: readonly string[] = ["operator", "unknown", catalogPrincipal];
 
 export const PrincipalName = text(principalLengthMax)
   .min(1, "must not be empty")

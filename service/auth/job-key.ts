@@ -1,8 +1,10 @@
 import {
   CatalogError,
+  catalogPrincipal,
   type Identifier,
   includedRoles,
   isOpen,
+  isSystemTable,
   type Role,
   systemNamespaceOf,
   tokenPrefix,
@@ -72,7 +74,13 @@ function validUntil(job: JobRecord): number {
 }
 
 /** Returns the current roles of the principal that opened a job; none if its API key was revoked. */
-async function grantsOfOpener(session: Session, { principal, apiKeyId }: JobRecord): Promise<readonly Grant[]> {
+async function grantsOfOpener(
+  session: Session,
+  { principal, apiKeyId, objects }: JobRecord,
+): Promise<readonly Grant[]> {
+  // The catalog looks after Geneva's records and no other tables.
+  if (principal === catalogPrincipal)
+    return objects.filter(isSystemTable).map((namespace) => ({ namespace, role: "writer" }) as const);
   const isTokens = principal.startsWith(tokenPrefix);
   return isTokens || (await hasApiKey(session, principal, apiKeyId)) ? listGrantsOf(session, principal) : [];
 }

@@ -1,9 +1,9 @@
-import type { Identifier } from "@tiltyard/protocol";
+import { catalogPrincipal, type Identifier, isSystemTable } from "@tiltyard/protocol";
 import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { insertTable, type TableRecord } from "../store/tables.ts";
 import { takeLocation } from "./locations.ts";
-import { applyPolicy } from "./policy.ts";
+import { applyPolicy, hasPolicy } from "./policy.ts";
 import { requireFreeName } from "./require.ts";
 import type { Caller } from "./transaction.ts";
 
@@ -12,6 +12,15 @@ interface NewRecord {
   readonly location: Location;
   readonly properties: TableRecord["properties"];
 }
+
+/**
+ * The policy of Geneva's records, which would grow without bound: each job commits about twenty versions. Their clients
+ * read only the latest one.
+ */
+const recordsPolicy = {
+  auto_compact: JSON.stringify({ small_fragments: 50 }),
+  auto_clean_up: JSON.stringify({ versions: 100, older_than_seconds: 3_600 }),
+};
 
 /**
  * Records a table whose name and location are free, and registers the automations of its policy.
@@ -28,5 +37,9 @@ export async function recordTable(
 ): Promise<TableRecord> {
   await requireFreeName(session, identifier);
   await takeLocation(session, location, mayReclaim);
-  return applyPolicy(session, await insertTable(session, { identifier, location: location.uri, properties }), caller);
+  const given = { identifier, location: location.uri, properties };
+  if (!isSystemTable(identifier) || hasPolicy(properties))
+    return applyPolicy(session, await insertTable(session, given), caller);
+  const table = await insertTable(session, { ...given, properties: { ...properties, ...recordsPolicy } });
+  return applyPolicy(session, table, { principal: { name: catalogPrincipal } });
 }

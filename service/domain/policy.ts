@@ -21,6 +21,11 @@ const policyKinds: readonly Automation["kind"][] = ["compact", "build_index", "c
 
 type Properties = TableRecord["properties"];
 
+/** Reports whether properties contain any part of a policy. */
+export function hasPolicy(properties: Properties): boolean {
+  return names.some((name) => properties[name] !== undefined);
+}
+
 /** Returns the policy of a table. @throws CatalogError InvalidInput if a property is not a valid policy. */
 export function policyIn(properties: Properties): Policy {
   const given = Object.fromEntries(

@@ -63,7 +63,10 @@ def test_the_zips_of_a_request_are_where_its_function_runs(catalog, runner, tabl
     assert values(catalog, films, "described") == ["workspace"] * ROWS
 
 
-def test_the_names_of_definitions_are_those_of_geneva(catalog, runner, table):
+@pytest.mark.timeout(600)
+def test_the_names_of_definitions_are_those_of_geneva(catalog, runner, table, tmp_path, monkeypatch):
+    # Geneva uploads the whole working folder with a manifest.
+    monkeypatch.chdir(tmp_path)
     films = write_films(catalog, [f"names_{table[0]}"])
 
     @geneva.udf(data_type=pa.string())
