@@ -53,6 +53,8 @@ const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletio
  */
 export function translate(error: Error, failure: unknown, hasRows: boolean): unknown {
   const text = sentenceOf(messageOf(error));
+  // The library reads the stream from memory, so no storage can cause this.
+  if (hasRows && brokenStream.test(messageOf(error))) return refusalOf(error, text, hasRows);
   // A panic has no reason, and broken rows are the likely one.
   if (hasRows && text.startsWith("Panic")) return refusalWithoutName(error, text, hasRows);
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
@@ -70,7 +72,10 @@ export function translate(error: Error, failure: unknown, hasRows: boolean): unk
 
 /** Translates an error or a panic without an error code. */
 function refusalWithoutName(error: Error, text: string, hasRows: boolean): Error {
-  if (notOfRequest.test(text)) return error;
+  return notOfRequest.test(text) ? error : refusalOf(error, text, hasRows);
+}
+
+function refusalOf(error: Error, text: string, hasRows: boolean): CatalogError {
   const context = hasRows ? `${lanceLibrary} cannot read the rows of the Arrow stream, or the table: ` : "";
   return new CatalogError("InvalidInput", `${context}${legible(text)}`, { cause: error });
 }
@@ -86,6 +91,9 @@ function missingFrom(file: string): string {
 /** Matches failures of storage and of the machine, which no request can cause. */
 const notOfRequest =
   /\bio error|object store|generic \w+ error|os error|timed? ?out|connection|permission|no space|out of memory|not found/i;
+
+/** Matches the message about a part of the caller's stream. */
+const brokenStream = /^Failed to read record batch from IPC file/;
 
 /** The prefix that the library's bindings add to the library's own message. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;

@@ -132,6 +132,52 @@ test("mutated streams are 200 or 400 in every operation with rows", { timeout: s
   expect((await catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body: whole })).status).toBe(200);
 });
 
+/** Compressed streams by pyarrow: 100 rows of the number 7 and a text of 50 letters. JavaScript's library writes none. */
+const compressed = {
+  zstd:
+    "/////6gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAIAAABAAAAABAAAANj///8AAAEFEAAAABgAAAAEAA" +
+    "AAAAAAAAEAAAB0AAAABAAEAAQAAAAQABQACAAGAAcADAAAABAAEAAAAAAAAQIQAAAAHAAAAAQAAAAAAAAAAQAAAG4AAAAIAAwACAAHAAgAAAAA" +
+    "AAABIAAAAAAAAAD/////4AAAABQAAAAAAAAADAAYAAYABQAIAAwADAAAAAADBAAcAAAAaAEAAAAAAAAAAAAADAAeABAABAAIAAwADAAAAIAAAA" +
+    "AkAAAAGAAAAGQAAAAAAAAAAAAAAAAABgAIAAcABgAAAAAAAAEFAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAHQAAAAAAAAAgAAAAAAAAAAAA" +
+    "AAAAAAAAIAAAAAAAAAAmAQAAAAAAAEgBAAAAAAAAGwAAAAAAAAAAAAAAAgAAAGQAAAAAAAAAAAAAAAAAAABkAAAAAAAAAAAAAAAAAAAAkAEAAA" +
+    "AAAAAotS/9YJAAXQAAIAcAAAABAImrjggAAACUAQAAAAAAACi1L/1glAClCABGGUQ5IHVaM00JkbHgRSx4rQSYWdBGFrSnAqyz0MIstOYErPHg" +
+    "Qjy40VrrrXVrqbZq0SSyu7u7u7u7u3cKMQA1ADUAQ45gHHE4QnCkMlRkSMaQhyEFQyw/R35o/IT4afDzsqNk58YOiR0IOzJvch0/8Qmv+RaOrR" +
+    "JbEbZmrpxc7bhCcUXhCsDVM9VjSsWUhSkBU9XTjycWTxieCDxtS0GWXCxpWDKwhHIUtxZvGd4KvHVrQtZerG1YO7CWckbkLMZZh7MEZytjRsZm" +
+    "jH0YWzDW8oXkq8aXiC8HXzBbSw5vQLxh8MblL8mfjb8Rfw/+YvaY7OXYM7EnYY/m7skdj7sUdxXuAtxFcz7mVsxdmBswd70BGQAAAIgTAAAAAA" +
+    "AAKLUv/WCIEk0AABB4eAEAg9MDLAAAAAAA/////wAAAAA=",
+  lz4:
+    "/////6gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAIAAABAAAAABAAAANj///8AAAEFEAAAABgAAAAEAA" +
+    "AAAAAAAAEAAAB0AAAABAAEAAQAAAAQABQACAAGAAcADAAAABAAEAAAAAAAAQIQAAAAHAAAAAQAAAAAAAAAAQAAAG4AAAAIAAwACAAHAAgAAAAA" +
+    "AAABIAAAAAAAAAD/////2AAAABQAAAAAAAAADAAYAAYABQAIAAwADAAAAAADBAAcAAAAEAIAAAAAAAAAAAAADAAcABAABAAIAAwADAAAAHgAAA" +
+    "AcAAAAFAAAAGQAAAAAAAAAAAAAAAQABAAEAAAABQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACYAAAAAAAAAKAAAAAAAAAAAAAAAAAAAACgA" +
+    "AAAAAAAAqwEAAAAAAADYAQAAAAAAADUAAAAAAAAAAAAAAAIAAABkAAAAAAAAAAAAAAAAAAAAZAAAAAAAAAAAAAAAAAAAAJABAAAAAAAABCJNGG" +
+    "BAgg8AAABPBwAAAAQA/3VQAAcAAAAAAAAAAACUAQAAAAAAAAQiTRhgQIKUAQCAAAAAADIAAABkAAAAlgAAAMgAAAD6AAAALAEAAF4BAACQAQAA" +
+    "wgEAAPQBAAAmAgAAWAIAAIoCAAC8AgAA7gIAACADAABSAwAAhAMAALYDAADoAwAAGgQAAEwEAAB+BAAAsAQAAOIEAAAUBQAARgUAAHgFAACqBQ" +
+    "AA3AUAAA4GAABABgAAcgYAAKQGAADWBgAACAcAADoHAABsBwAAngcAANAHAAACCAAANAgAAGYIAACYCAAAyggAAPwIAAAuCQAAYAkAAJIJAADE" +
+    "CQAA9gkAACgKAABaCgAAjAoAAL4KAADwCgAAIgsAAFQLAACGCwAAuAsAAOoLAAAcDAAATgwAAIAMAACyDAAA5AwAABYNAABIDQAAeg0AAKwNAA" +
+    "DeDQAAEA4AAEIOAAB0DgAApg4AANgOAAAKDwAAPA8AAG4PAACgDwAA0g8AAAQQAAA2EAAAaBAAAJoQAADMEAAA/hAAADARAABiEQAAlBEAAMYR" +
+    "AAD4EQAAKhIAAFwSAACOEgAAwBIAAPISAAAkEwAAVhMAAIgTAAAAAAAAAAAAAACIEwAAAAAAAAQiTRhgQIIeAAAAH3gBAP////////////////" +
+    "////////+CUHh4eHh4AAAAAAAAAP////8AAAAA",
+};
+/** The lengths of the buffers of these streams before their compression. */
+const bufferLengths = [400, 404, 5_000];
+
+test.each(Object.entries(compressed))("a stream with %s and a false length of a buffer is 400", async (_, base64) => {
+  const stream = Buffer.from(base64, "base64");
+  const id = [uniqueName("compressed")];
+  expect((await catalog.call("createTable", { id }, { body: stream })).status).toBe(200);
+  for (const length of bufferLengths)
+    for (const false_ of [2n ** 62n, 2n ** 40n, 2n ** 33n, 600n, 8n, 0n, -5n]) {
+      const body = Buffer.from(stream);
+      const search = Buffer.alloc(8);
+      search.writeBigInt64LE(BigInt(length));
+      body.writeBigInt64LE(false_, stream.indexOf(search));
+      const { status } = await catalog.call("insertIntoTable", { id }, { body });
+      expect([length, false_, status]).toEqual([length, false_, 400]);
+    }
+  expect((await catalog.call("insertIntoTable", { id }, { body: stream })).status).toBe(200);
+});
+
 test("a body that is no Arrow stream is 400", async () => {
   const id = [uniqueName("none")];
   for (const body of [new Uint8Array(), Buffer.from("{}"), tableToIPC(rows, "file"), Buffer.alloc(1000, 0xff)])

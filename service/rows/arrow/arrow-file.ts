@@ -12,6 +12,8 @@ const endOfStream = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 /** The number of bytes before the metadata of a message: the continuation and the length of the metadata. */
 export const prefixBytes = 8;
 const blockBytes = 24;
+/** The sizes of the description of a buffer, and of the number before a compressed one. */
+const [bufferBytes, lengthBytes] = [16, 8];
 
 export const messageKinds = { schema: 1, dictionary: 2, batch: 3 } as const;
 
@@ -64,6 +66,28 @@ export function rowsIn(batch: FlatTable): number {
 export function dictionaryIn(message: FlatTable): { readonly id: number; readonly isDelta: boolean } {
   const dictionary = message.table(2);
   return { id: dictionary?.long(0) ?? 0, isDelta: dictionary?.byte(2) === 1 };
+}
+
+/**
+ * Returns the number of bytes of a batch or a dictionary after its decompression; undefined without compression. Each
+ * buffer begins with its own number, or with -1 if it is not compressed.
+ *
+ * @throws RangeError for a buffer outside of the message or with an impossible number.
+ */
+export function decompressedBytesOf({ kind, table, bytes, headBytes }: ArrowMessage): number | undefined {
+  const batch = kind === messageKinds.dictionary ? table.table(2)?.table(1) : table.table(2);
+  if (batch?.table(3) === undefined) return undefined;
+  let total = 0;
+  for (const buffer of batch.structs(2, bufferBytes)) {
+    const [start, length] = [Number(buffer.readBigInt64LE(0)), Number(buffer.readBigInt64LE(8))];
+    if (length === 0) continue;
+    if (start < 0 || length < lengthBytes || headBytes + start + length > bytes.length)
+      throw new RangeError("a buffer is outside of its message");
+    const decompressed = Number(bytes.readBigInt64LE(headBytes + start));
+    if (decompressed < -1) throw new RangeError("a buffer has a negative length");
+    total += decompressed === -1 ? length : decompressed;
+  }
+  return total;
 }
 
 /** Returns the footer of a file. */

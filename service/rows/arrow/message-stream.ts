@@ -1,12 +1,23 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { type ArrowMessage, bodyBytesOf, continuation, kindOf, prefixBytes } from "./arrow-file.ts";
+import {
+  type ArrowMessage,
+  bodyBytesOf,
+  continuation,
+  decompressedBytesOf,
+  kindOf,
+  prefixBytes,
+} from "./arrow-file.ts";
 import { FlatTable } from "./flat-table.ts";
 
 /**
  * The number of bytes of a stream that the library receives at once, and the maximum for one batch of rows and for all
- * dictionaries together.
+ * dictionaries together, also for one of them after its decompression.
  */
-export const fileBytes = { most: 32 * 1024 * 1024, ofOneBatch: 64 * 1024 * 1024 } as const;
+export const fileBytes = {
+  most: 32 * 1024 * 1024,
+  ofOneBatch: 64 * 1024 * 1024,
+  decompressed: 512 * 1024 * 1024,
+} as const;
 const headBytesMax = 4 * 1024 * 1024;
 
 /** A message whose body is still unread. */
@@ -46,7 +57,13 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
 export async function readBody(reader: ByteReader, head: MessageHead, into: Buffer): Promise<ArrowMessage> {
   head.bytes.copy(into);
   if ((await reader.fill(into.subarray(head.headBytes))) < head.bodyBytes) throw notArrow("it ends within a message");
-  return { kind: head.kind, table: head.table, bytes: into, headBytes: head.headBytes };
+  const message = { kind: head.kind, table: head.table, bytes: into, headBytes: head.headBytes };
+  // The library allocates this memory before it reads the buffers, and the number may be false.
+  if ((decompressedBytesOf(message) ?? 0) > fileBytes.decompressed)
+    throw notArrow(
+      `a batch of rows has more than ${fileBytes.decompressed} bytes after its decompression. Write the stream in smaller batches`,
+    );
+  return message;
 }
 
 export function notArrow(why: string): CatalogError {
