@@ -1,6 +1,7 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { contracts, managementContracts, requestShape } from "@tiltyard/protocol";
-import { type BuildResult, build } from "esbuild";
+import { build, type OutputFile } from "esbuild";
 
 const app = join(import.meta.dirname, "app");
 const entryPoints = ["index.html", "console.css", "icon.svg", "main.tsx", "theme.ts"].map((name) => join(app, name));
@@ -10,16 +11,16 @@ const operations = Object.fromEntries(
   Object.entries({ ...contracts, ...managementContracts }).map(([name, contract]) => [name, requestShape(contract)]),
 );
 
-/** Bundles the console into files at the top of a folder. */
-export function bundle<Write extends boolean>(
-  outdir: string,
-  write: Write,
-): Promise<BuildResult<{ write: Write; entryPoints: string[] }>> {
-  return build({
+/** The files of Swagger UI, which is bundled already. */
+const swagger = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
+const swaggerFiles = ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js"];
+
+/** Bundles the console, and copies Swagger UI, into files at the top of a folder. @returns The files if none is written. */
+export async function bundle(outdir: string, write: boolean): Promise<readonly OutputFile[]> {
+  const shared = { outdir, write, bundle: true, assetNames: "[name]", logLevel: "silent" } as const;
+  const page = await build({
+    ...shared,
     entryPoints,
-    outdir,
-    write,
-    bundle: true,
     minify: true,
     format: "esm",
     target: "es2024",
@@ -27,7 +28,11 @@ export function bundle<Write extends boolean>(
     jsxImportSource: "preact",
     define: { OPERATIONS: JSON.stringify(operations), "process.env.NODE_ENV": '"production"' },
     loader: { ".html": "copy", ".svg": "copy" },
-    assetNames: "[name]",
-    logLevel: "silent",
   });
+  const docs = await build({
+    ...shared,
+    entryPoints: swaggerFiles.map((name) => join(swagger, name)),
+    loader: { ".css": "copy", ".js": "copy" },
+  });
+  return [...(page.outputFiles ?? []), ...(docs.outputFiles ?? [])];
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The `type` and the `title` of the error body by HTTP status. */
+/** The `type` and the `title` of the error body by HTTP status. The title of 409 belongs to AlterTransaction alone. */
 const statuses = {
   400: { type: "/errors/bad-request", title: "Malformed request" },
   401: { type: "/errors/unauthorized-request", title: "No valid authentication credentials for the operation" },
@@ -25,35 +25,38 @@ export type ErrorStatus = keyof typeof statuses;
 const kinds = {
   Unsupported: { code: 0, status: 406 },
   NamespaceNotFound: { code: 1, status: 404 },
-  NamespaceAlreadyExists: { code: 2, status: 409 },
-  NamespaceNotEmpty: { code: 3, status: 409 },
+  NamespaceAlreadyExists: { code: 2, status: 409, title: "The namespace already exists" },
+  NamespaceNotEmpty: { code: 3, status: 409, title: "The namespace is not empty" },
   TableNotFound: { code: 4, status: 404 },
-  TableAlreadyExists: { code: 5, status: 409 },
+  TableAlreadyExists: { code: 5, status: 409, title: "The table already exists" },
   TableIndexNotFound: { code: 6, status: 404 },
-  TableIndexAlreadyExists: { code: 7, status: 409 },
+  TableIndexAlreadyExists: { code: 7, status: 409, title: "The index already exists" },
   TableTagNotFound: { code: 8, status: 404 },
-  TableTagAlreadyExists: { code: 9, status: 409 },
+  TableTagAlreadyExists: { code: 9, status: 409, title: "The tag already exists" },
   TransactionNotFound: { code: 10, status: 404 },
   TableVersionNotFound: { code: 11, status: 404 },
   TableColumnNotFound: { code: 12, status: 404 },
   InvalidInput: { code: 13, status: 400 },
-  ConcurrentModification: { code: 14, status: 409 },
+  ConcurrentModification: { code: 14, status: 409, title: "The object has been concurrently modified" },
   PermissionDenied: { code: 15, status: 403 },
   Unauthenticated: { code: 16, status: 401 },
   ServiceUnavailable: { code: 17, status: 503 },
   Internal: { code: 18, status: 500 },
-  InvalidTableState: { code: 19, status: 409 },
+  InvalidTableState: { code: 19, status: 409, title: "The state of the table does not allow the operation" },
   TableSchemaValidationError: { code: 20, status: 400 },
   Throttling: { code: 21, status: 503 },
   TableBranchNotFound: { code: 22, status: 404 },
-  TableBranchAlreadyExists: { code: 23, status: 409 },
+  TableBranchAlreadyExists: { code: 23, status: 409, title: "The branch already exists" },
   ApiKeyNotFound: { code: 13, status: 404 },
   GrantNotFound: { code: 13, status: 404 },
   RouteNotFound: { code: 0, status: 404 },
   MethodNotAllowed: { code: 0, status: 405 },
   PayloadTooLarge: { code: 13, status: 413 },
   UnsupportedMediaType: { code: 13, status: 415 },
-} as const satisfies Record<string, { code: number; status: ErrorStatus }>;
+} as const satisfies Record<
+  string,
+  { code: number; status: Exclude<ErrorStatus, 409> } | { code: number; status: 409; title: string }
+>;
 
 export type ErrorKind = keyof typeof kinds;
 
@@ -98,9 +101,11 @@ export class CatalogError extends Error {
   }
 
   /** Converts the error to an error body. @param instance The path of the request. */
-  toResponse(instance: string, requestId?: string): ErrorResponse {
+  toResponse(instance: string, requestId?: string, operationId?: string): ErrorResponse {
+    const kind = kinds[this.kind];
     return {
       ...statuses[this.status],
+      ...("title" in kind && operationId !== "AlterTransaction" && { title: kind.title }),
       status: this.status,
       detail: this.message,
       instance,
@@ -111,8 +116,9 @@ export class CatalogError extends Error {
   }
 }
 
-/** Returns the `title` of an error status for the OpenAPI document. */
-export function titleOf(status: ErrorStatus): string {
+/** Returns the description of an error status for the OpenAPI document. */
+export function titleOf(status: ErrorStatus, operationId: string): string {
+  if (status === 409 && operationId !== "AlterTransaction") return "Conflict with the state of the object";
   return statuses[status].title;
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { auditVerdict, Bom, licenceProblems } from "./dependencies/verdicts.ts";
 
@@ -49,4 +50,17 @@ describe("an audit", () => {
       expect(() => auditVerdict(printed)).toThrow("the audit could not be made");
     },
   );
+});
+
+test("runs no install script of a published package's dependency except for native code and Pulumi's plugins", () => {
+  const lock: { packages: Record<string, { dev?: boolean; hasInstallScript?: boolean }> } = JSON.parse(
+    readFileSync("package-lock.json", "utf8"),
+  );
+  const withScript = Object.entries(lock.packages).filter(([, { dev, hasInstallScript }]) => hasInstallScript && !dev);
+  expect(withScript.map(([path]) => path.replace("node_modules/", "")).toSorted()).toEqual([
+    "@pulumi/docker-build",
+    "@pulumi/kubernetes",
+    "better-sqlite3",
+    "protobufjs",
+  ]);
 });

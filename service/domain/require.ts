@@ -12,7 +12,7 @@ import { mainBranch } from "./branch.ts";
 export async function requireNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord> {
   const namespace = await findNamespace(session, identifier);
   if (namespace !== undefined) return namespace;
-  throw new CatalogError("NamespaceNotFound", `namespace ${formatIdentifier(identifier)} does not exist`);
+  throw new CatalogError("NamespaceNotFound", `namespace ${missing(identifier)}`);
 }
 
 /** Returns an existing table. @throws CatalogError TableNotFound; InvalidInput for the identifier of the root namespace. */
@@ -23,7 +23,15 @@ export async function requireTable(session: Session, identifier: Identifier): Pr
 }
 
 export function tableNotFound(identifier: Identifier): CatalogError {
-  return new CatalogError("TableNotFound", `table ${formatIdentifier(identifier)} does not exist`);
+  return new CatalogError("TableNotFound", `table ${missing(identifier)}`);
+}
+
+/** Describes a missing object. Suggests the delimiter if the caller separated the parts of its identifier by dots. */
+function missing(identifier: Identifier): string {
+  const parts = identifier.flatMap((part) => part.split("."));
+  const isDotted = parts.length > identifier.length && parts.every((part) => part !== "");
+  const advice = isDotted ? `; did you mean ${formatIdentifier(parts)}?` : "";
+  return `${formatIdentifier(identifier)} does not exist${advice}`;
 }
 
 /**

@@ -21,6 +21,7 @@ import { target } from "./middleware/target.ts";
 import { validate } from "./middleware/validate.ts";
 import { oauthToken, tokenPath } from "./oauth-token.ts";
 import { operations, routePath } from "./operations.ts";
+import { suggestedPath } from "./suggested-path.ts";
 
 const requestIdLengthMax = 128;
 
@@ -95,9 +96,11 @@ function isRemoteClient(c: AppContext): boolean {
 
 /** Creates the error of an unknown path. LanceDB's client interprets any 404 as a missing table, so it receives a 406. */
 function nothingAt(c: AppContext): CatalogError {
-  return isRemoteClient(c)
-    ? new CatalogError("Unsupported", `this catalog has no operation ${c.req.method} ${c.req.path}`)
-    : new CatalogError("RouteNotFound", `no operation has the path ${c.req.path}`);
+  const { method, path } = c.req;
+  if (isRemoteClient(c)) return new CatalogError("Unsupported", `this catalog has no operation ${method} ${path}`);
+  const suggested = suggestedPath(path);
+  const advice = suggested === undefined ? "GET /docs lists all operations" : `did you mean ${suggested}?`;
+  return new CatalogError("RouteNotFound", `no operation has the path ${path}; ${advice}`);
 }
 
 function refuseMethod(c: AppContext, methods: readonly string[]): Response {

@@ -28,12 +28,9 @@ const headers = secureHeaders({
 
 /** Serves the console: a page that calls the operations with the credential of its user. */
 export function mountConsole(app: Hono): void {
-  // A checkout bundles the console, which few processes need.
-  let assets: ReturnType<typeof consoleAssets> | undefined;
   app.get("/console/:name?", headers, etag(), async (c, next) => {
-    assets ??= consoleAssets();
     const name = c.req.param("name") ?? "index.html";
-    const content = (await assets).get(name);
+    const content = (await consoleAssets()).get(name);
     if (content === undefined) return next();
     const type = `${contentTypes[extname(name)]}; charset=utf-8`;
     return c.body(content, 200, { "content-type": type, "cache-control": "no-cache" });

@@ -1,7 +1,7 @@
-import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
-import { serveStatic } from "@hono/node-server/serve-static";
+import { extname } from "node:path";
+import { consoleAssets } from "@tiltyard/console";
 import type { Hono } from "hono";
+import { etag } from "hono/etag";
 import { secureHeaders } from "hono/secure-headers";
 
 const page = `<!doctype html>
@@ -20,14 +20,13 @@ const page = `<!doctype html>
   </body>
 </html>
 `;
-const assets = ["swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js"] as const;
+const contentTypes: Readonly<Record<string, string>> = { ".css": "text/css", ".js": "text/javascript" };
 
 /** The OpenAPI documents by path. */
 type Documents = Readonly<Record<string, { readonly title: string }>>;
 
-/** Serves Swagger UI with all scripts and styles from this service. */
+/** Serves Swagger UI, which `@tiltyard/console` contains, with all scripts and styles from this service. */
 export function mountDocsPage(app: Hono, documents: Documents): void {
-  const folder = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
   // Swagger UI sets styles on its elements and shows data: images.
   const headers = secureHeaders({
     strictTransportSecurity: false,
@@ -43,7 +42,12 @@ export function mountDocsPage(app: Hono, documents: Documents): void {
   app.get("/docs", (c) => c.html(page));
   const start = startScript(documents);
   app.get("/docs/start.js", (c) => c.body(start, 200, { "content-type": "text/javascript" }));
-  for (const name of assets) app.get(`/docs/${name}`, serveStatic({ root: folder, path: name }));
+  app.get("/docs/:name{swagger-ui[a-z.-]*}", etag(), async (c, next) => {
+    const name = c.req.param("name");
+    const content = (await consoleAssets()).get(name);
+    if (content === undefined) return next();
+    return c.body(content, 200, { "content-type": `${contentTypes[extname(name)]}; charset=utf-8` });
+  });
 }
 
 /** Renders the script that starts Swagger UI with a choice of documents. */

@@ -12,6 +12,7 @@ import {
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
+import { fieldDescriptions } from "./field-descriptions.ts";
 
 const binary = { type: "string", format: "binary" } as const;
 
@@ -34,7 +35,7 @@ export function openApiDocument({
       const operation = operationOf(contract, method);
       paths[contract.path] = { ...paths[contract.path], [method.toLowerCase()]: operation };
     }
-  return createDocument({
+  const document = createDocument({
     openapi: "3.1.0",
     info: {
       title,
@@ -55,6 +56,54 @@ export function openApiDocument({
       },
     },
   });
+  describeFields(document);
+  return document;
+}
+
+/** Adds the shared descriptions to parameters and fields without a description. */
+function describeFields(document: ReturnType<typeof createDocument>): void {
+  const schemas = document.components?.schemas ?? {};
+  for (const [name, schema] of Object.entries(schemas)) describeProperties(schema, name.replace(/Output$/, ""));
+  for (const operation of Object.values(document.paths ?? {}).flatMap((item) => [item.get, item.post])) {
+    for (const parameter of operation?.parameters ?? [])
+      if ("name" in parameter && !isDescribed(parameter as Field)) describe(parameter, parameter.name, "");
+    describeProperties(operation?.requestBody, "");
+    describeProperties(operation?.responses, "");
+  }
+
+  function describeProperties(schema: unknown, path: string): void {
+    if (typeof schema !== "object" || schema === null) return;
+    for (const [key, value] of Object.entries(schema))
+      if (key !== "properties") describeProperties(value, path);
+      else
+        for (const [name, field] of Object.entries<object>(value)) {
+          if (!isDescribed(field)) describe(field, name, path);
+          describeProperties(field, `${path}.${name}`);
+        }
+  }
+
+  function describe(field: object, name: string, path: string): void {
+    const description = fieldDescriptions[`${path}.${name}`] ?? fieldDescriptions[name];
+    if (description !== undefined) Object.assign(field, { description });
+  }
+
+  /** Reports whether a field, the schema that it refers to, or an alternative has a description. */
+  function isDescribed(field: Field): boolean {
+    const referred = schemas[field.$ref?.split("/").at(-1) ?? ""] as Field | undefined;
+    return (
+      field.description !== undefined ||
+      (field.schema !== undefined && isDescribed(field.schema)) ||
+      (referred !== undefined && isDescribed(referred)) ||
+      (field.anyOf?.some(isDescribed) ?? false)
+    );
+  }
+}
+
+interface Field {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly schema?: Field;
+  readonly anyOf?: readonly Field[];
 }
 
 function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject {
@@ -107,12 +156,13 @@ function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
   return {
     [`${contract.status}`]: success,
     ...Object.fromEntries(
-      [...all]
-        .sort()
-        .map((status) => [
-          `${status}`,
-          { description: titleOf(status), content: { "application/json": { schema: ErrorResponse } } },
-        ]),
+      [...all].sort().map((status) => [
+        `${status}`,
+        {
+          description: titleOf(status, contract.operationId),
+          content: { "application/json": { schema: ErrorResponse } },
+        },
+      ]),
     ),
   };
 }

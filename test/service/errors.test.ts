@@ -86,6 +86,38 @@ describe("an error", () => {
     },
   );
 
+  test.each([
+    ["/v1/table/demo.numbers/describe", "table demo.numbers does not exist; did you mean demo$numbers?"],
+    ["/v1/namespace/a.b/describe", "namespace a.b does not exist; did you mean a$b?"],
+    ["/v1/table/numbers/describe", "table numbers does not exist"],
+    ["/v1/table/.numbers/describe", "table .numbers does not exist"],
+    ["/v1/table/demo/numbers/describe", "did you mean /v1/table/demo$numbers/describe?"],
+    ["/v1/table/demo/numbers/tags/list", "did you mean /v1/table/demo$numbers/tags/list?"],
+    ["/v1/tables/numbers/descripe", "did you mean /v1/table/numbers/describe?"],
+    ["/management/v1/principle/list", "did you mean /management/v1/principal/list?"],
+    ["/v1/elsewhere", "no operation has the path /v1/elsewhere; GET /docs lists all operations"],
+    [`/v1/table/${"x".repeat(300)}/nothing`, "; GET /docs lists all operations"],
+  ])("is 404 for %s and suggests what it means", async (path, detail) => {
+    const response = await catalog.fetch(path, { method: "POST", headers: { "x-api-key": catalog.adminKey } });
+    const error = ErrorResponse.parse(await response.json());
+    expect([response.status, error.detail.slice(-detail.length)]).toEqual([404, detail]);
+  });
+
+  test("has a title for each conflict, and that of the requirement for AlterTransaction", async () => {
+    const { id } = await declareTable(catalog);
+    expect((await catalog.call("declareTable", { id })).error.title).toBe("The table already exists");
+    const job = (await catalog.call("openJob", { id })).body.job_id.split("$");
+    const altered = await catalog.call("alterTransaction", {
+      id: job,
+      actions: [{ unsetPropertyAction: { key: "missing", mode: "Fail" } }],
+    });
+    expect(altered.error).toMatchObject({ status: 409, title: "The namespace has been concurrently modified" });
+    expect((await catalog.call("retryJob", { id: job })).error).toMatchObject({
+      status: 409,
+      title: "The object has been concurrently modified",
+    });
+  });
+
   test("is 400 when the body names another object than the path", async () => {
     const { error } = await post('{"id": ["other"]}');
     expect(error.detail).toBe("id: the body names another object than the path");

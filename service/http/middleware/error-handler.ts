@@ -21,7 +21,7 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
 export function errorResponse(c: AppContext, error: CatalogError): Response {
   if (error.retryAfterSeconds !== undefined) c.header("retry-after", `${error.retryAfterSeconds}`);
   if (error.status === 401) c.header("www-authenticate", "Bearer");
-  return c.json(error.toResponse(c.req.path, c.get("requestId")), error.status);
+  return c.json(error.toResponse(c.req.path, c.get("requestId"), c.get("operation")), error.status);
 }
 
 function toCatalogError(error: Error, c: AppContext): CatalogError {

@@ -1,0 +1,67 @@
+import { createConfig, lintFromString } from "@redocly/openapi-core";
+import { beforeAll, describe, expect, test } from "vitest";
+import { fieldDescriptions } from "../../service/pages/field-descriptions.ts";
+import { useCatalog } from "../support/catalog.ts";
+
+const catalog = useCatalog();
+const paths = ["/openapi.json", "/management/v1/openapi.json", "/remote/openapi.json"] as const;
+let documents: ReadonlyMap<string, string>;
+beforeAll(async () => {
+  const texts = paths.map(async (path) => [path, await (await catalog.fetch(path)).text()] as const);
+  documents = new Map(await Promise.all(texts));
+});
+
+describe.each(paths)("the document %s", (path) => {
+  test("passes the recommended rules of Redocly", async () => {
+    const config = await createConfig({
+      extends: ["recommended"],
+      rules: {
+        // The second method of an operation has no id, because ids are unique.
+        "operation-operationId": "off",
+        // LanceDB's remote client puts a slash at the end of paths.
+        ...(path.startsWith("/remote") && ({ "no-path-trailing-slash": "off" } as const)),
+      },
+    });
+    const problems = await lintFromString({ source: documents.get(path) ?? "", absoluteRef: "openapi.json", config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  test("describes every parameter and field", () => {
+    const undescribed: string[] = [];
+    const document = JSON.parse(documents.get(path) ?? "");
+    const isDescribed = ({ $ref, description, schema, anyOf }: Field): boolean =>
+      description !== undefined ||
+      ($ref !== undefined && isDescribed(document.components.schemas[$ref.split("/").at(-1) ?? ""])) ||
+      (schema !== undefined && isDescribed(schema)) ||
+      (anyOf?.some(isDescribed) ?? false);
+    const visit = (value: unknown, place: string): void => {
+      if (typeof value !== "object" || value === null) return;
+      for (const [key, inner] of Object.entries(value)) {
+        if (key === "parameters")
+          for (const parameter of inner) if (!isDescribed(parameter)) undescribed.push(`${place}?${parameter.name}`);
+        if (key === "example") continue;
+        if (key !== "properties") visit(inner, `${place}/${key}`);
+        else
+          for (const [name, field] of Object.entries<Field>(inner)) {
+            if (!isDescribed(field)) undescribed.push(`${place}.${name}`);
+            visit(field, `${place}.${name}`);
+          }
+      }
+    };
+    visit(document, "");
+    expect(undescribed).toEqual([]);
+  });
+});
+
+interface Field {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly schema?: Field;
+  readonly anyOf?: readonly Field[];
+}
+
+test("every shared description belongs to a field", () => {
+  const texts = [...documents.values()].join("\n");
+  const unused = Object.entries(fieldDescriptions).filter(([, text]) => !texts.includes(JSON.stringify(text)));
+  expect(unused).toEqual([]);
+});
