@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import {
   type AnyContract,
   arrowTypeOf,
@@ -6,8 +8,11 @@ import {
   delimiter,
   ErrorResponse,
   type ErrorStatus,
+  formatIdentifier,
+  httpRequest,
   noContent,
   pathId,
+  requestShape,
   titleOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
@@ -19,7 +24,17 @@ const binary = { type: "string", format: "binary" } as const;
 export interface DocumentedOperations {
   readonly title: string;
   readonly description: string;
-  readonly contracts: readonly AnyContract[];
+  readonly contracts: Readonly<Record<string, AnyContract>>;
+}
+
+/** A request that a test sends to a catalog, by the fields of its contract, with the response. */
+interface Example {
+  readonly operation: string;
+  readonly request: Readonly<Record<string, unknown>> & {
+    readonly id?: readonly string[];
+    readonly indexName?: string;
+  };
+  readonly response?: unknown;
 }
 
 /** Creates the OpenAPI document of operations from their contracts. */
@@ -30,9 +45,11 @@ export function openApiDocument({
   tokenUrl,
 }: DocumentedOperations & { readonly tokenUrl: string | undefined }) {
   const paths: ZodOpenApiPathsObject = {};
-  for (const contract of contracts)
+  const examples: readonly Example[] = JSON.parse(readFileSync(join(import.meta.dirname, "examples.json"), "utf8"));
+  for (const [name, contract] of Object.entries(contracts))
     for (const method of contract.methods) {
-      const operation = operationOf(contract, method);
+      const example = examples.find(({ operation }) => operation === name);
+      const operation = operationOf(contract, method, example);
       paths[contract.path] = { ...paths[contract.path], [method.toLowerCase()]: operation };
     }
   const document = createDocument({
@@ -106,7 +123,16 @@ interface Field {
   readonly anyOf?: readonly Field[];
 }
 
-function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject {
+function operationOf(
+  contract: AnyContract,
+  method: "GET" | "POST",
+  example: Example | undefined,
+): ZodOpenApiOperationObject {
+  const { id, indexName, ...fields } = example?.request ?? {};
+  const { json } = example === undefined ? {} : httpRequest(requestShape(contract), fields);
+  const withExample = (schema: z.ZodType, value: unknown) =>
+    value === undefined ? schema : schema.meta({ example: value });
+
   const names = [...contract.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   const primary = contract.methods.includes("POST") ? "POST" : "GET";
   return {
@@ -116,14 +142,30 @@ function operationOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
     tags: [tagOf(contract)],
     requestParams: {
       ...(names.length > 0 && {
-        path: z.object(Object.fromEntries(names.map((name) => [name, name === "id" ? pathId : z.string().min(1)]))),
+        path: z.object(
+          Object.fromEntries(
+            names.map((name) =>
+              name === "id"
+                ? [name, withExample(pathId, id && formatIdentifier(id))]
+                : [name, withExample(z.string().min(1), indexName)],
+            ),
+          ),
+        ),
       }),
-      query: contract.query.extend({
+      query: z.object({
+        ...Object.fromEntries(
+          Object.entries<z.ZodType>(contract.query.shape).map(([name, schema]) => [
+            name,
+            withExample(schema, fields[name]),
+          ]),
+        ),
         delimiter: delimiter.optional(),
       }),
     },
-    ...(method === "POST" && { requestBody: requestBodyOf(contract) }),
-    responses: responsesOf(contract, method),
+    ...(method === "POST" && {
+      requestBody: requestBodyOf(contract, json === undefined ? undefined : JSON.parse(json)),
+    }),
+    responses: responsesOf(contract, method, example?.response),
   };
 }
 
@@ -132,7 +174,7 @@ function tagOf({ path }: AnyContract): string {
   return /\/v1\/(\w+)/.exec(path)?.[1]?.replace("_", " ") ?? "";
 }
 
-function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationObject["requestBody"]> {
+function requestBodyOf(contract: AnyContract, example: unknown): NonNullable<ZodOpenApiOperationObject["requestBody"]> {
   const rows = { "application/vnd.apache.arrow.stream": { schema: binary } };
   if (contract.content === "arrow") return { content: rows };
   // If no field is required, an absent body and `null` are the empty request.
@@ -144,12 +186,16 @@ function requestBodyOf(contract: AnyContract): NonNullable<ZodOpenApiOperationOb
   return {
     description,
     required,
-    content: { "application/json": { schema }, ...(contract.content === "either" && rows) },
+    content: { "application/json": { schema, example }, ...(contract.content === "either" && rows) },
   };
 }
 
-function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiOperationObject["responses"] {
-  const success = { description: "Success", ...contentOf(contract.response) };
+function responsesOf(
+  contract: AnyContract,
+  method: "GET" | "POST",
+  example: unknown,
+): ZodOpenApiOperationObject["responses"] {
+  const success = { description: "Success", ...contentOf(contract.response, example) };
   const all = new Set<ErrorStatus>([...commonErrors, ...contract.errors]);
   // A GET has no body that could be too large.
   if (method === "GET") all.delete(413);
@@ -167,9 +213,9 @@ function responsesOf(contract: AnyContract, method: "GET" | "POST"): ZodOpenApiO
   };
 }
 
-function contentOf(response: z.ZodType) {
+function contentOf(response: z.ZodType, example: unknown) {
   if (response === noContent) return {};
   const arrowType = arrowTypeOf(response);
   if (arrowType !== undefined) return { content: { [arrowType]: { schema: binary } } };
-  return { content: { "application/json": { schema: response } } };
+  return { content: { "application/json": { schema: response, example } } };
 }

@@ -1,4 +1,4 @@
-import { type AnyContract, CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import { CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { type Context, Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Metrics } from "../metrics.ts";
@@ -11,18 +11,18 @@ const documents = {
   "/openapi.json": {
     title: "Tiltyard catalog",
     description: "The Lance REST Catalog protocol.",
-    contracts: Object.values<AnyContract>(contracts),
+    contracts: contracts,
   },
   "/management/v1/openapi.json": {
     title: "Tiltyard catalog: management",
     description: "Principals and roles, the audit, jobs, and dropped tables.",
-    contracts: Object.values<AnyContract>(managementContracts),
+    contracts: managementContracts,
   },
   "/remote/openapi.json": {
     title: "Tiltyard catalog: LanceDB's remote client",
     description:
       'The operations that lancedb.connect("db://...", host_override=...) calls, except those on namespaces.',
-    contracts: Object.values<AnyContract>(remoteContracts),
+    contracts: remoteContracts,
   },
 } as const;
 
