@@ -191,7 +191,7 @@ function problemsOfDigests(settings: Reading<"imageDigests" | "ray">): string[] 
 function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
   if (catalog.namespace === namespace)
     return [
-      "catalog.namespace: must not be namespace: the right to create Ray clusters there is the right to mount any secret",
+      "catalog.namespace: must not be namespace: a principal that may create Ray clusters in a namespace may mount all of its secrets",
     ];
   const longest = 63 - "-catalog".length;
   if (catalog.namespace === undefined && namespace.length > longest)

@@ -9,7 +9,7 @@ export const JsonArrowDataType = z
     get fields() {
       return list(JsonArrowField, items.columns).optional();
     },
-    length: count.optional().describe("Of fixed-size types."),
+    length: count.optional().describe("The size of values of a fixed-size type."),
   })
   .meta({ id: "JsonArrowDataType" });
 

@@ -63,14 +63,14 @@ export type ErrorKind = keyof typeof kinds;
 /** The error body of the service: five standard fields, and `code` and `error` of the protocol. */
 export const ErrorResponse = z
   .object({
-    type: z.string().describe("A path of the form /errors/<kind>"),
+    type: z.string().describe("A path of the form `/errors/<kind>`."),
     title: z.string(),
-    status: z.int().describe("Equal to the HTTP status code"),
-    detail: z.string().describe("What went wrong, and what to do about it"),
-    instance: z.string().describe("The request's path"),
-    code: z.int().min(0).describe("The protocol's error code"),
-    error: z.string().describe("The same message as `detail`, where Lance clients look for it"),
-    request_id: z.string().optional().describe("Names this request in the service's log"),
+    status: z.int().describe("The HTTP status code."),
+    detail: z.string().describe("The problem, and how to fix it."),
+    instance: z.string().describe("The path of the request."),
+    code: z.int().min(0).describe("The error code of the protocol."),
+    error: z.string().describe("The same message as `detail`, for Lance clients."),
+    request_id: z.string().optional().describe("The id of the request in the log of the service."),
   })
   .meta({ id: "ErrorResponse" });
 export type ErrorResponse = z.infer<typeof ErrorResponse>;

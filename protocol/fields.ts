@@ -57,7 +57,7 @@ export const Identity = z
 
 export const Context = map(text(characters.path), entries.context).meta({
   id: "Context",
-  description: "Free-form entries that a caller and the service hand each other.",
+  description: "Free-form entries that the caller and the service exchange.",
 });
 
 /** The properties of an object in a request. */
@@ -89,7 +89,7 @@ export const pathId = z
   .string()
   .min(1)
   .meta({ override: { pattern: noControlCharacters } })
-  .describe("An identifier, its parts joined by the delimiter; the delimiter alone is the root.");
+  .describe("An identifier: its parts joined by the delimiter. The delimiter alone is the root namespace.");
 
 /** The query parameter of every operation, for the OpenAPI document. `parseIdentifier` uses it. */
 export const delimiter = z
@@ -97,7 +97,7 @@ export const delimiter = z
   .min(1)
   .max(delimiterLengthMax)
   .meta({ override: { pattern: noControlCharacters } })
-  .describe("Joins the parts of identifiers; $ when absent.");
+  .describe("The delimiter between the parts of identifiers; `$` when absent.");
 
 /** The fields that every request body may contain. */
 export const commonRequest = {
@@ -155,13 +155,13 @@ export const queryInteger = (minimum: number) =>
 
 /** The page token and the maximum number of items of a list. */
 export const pageQuery = {
-  page_token: text(characters.token).optional().describe("The `page_token` of the answer before this one."),
-  limit: queryInteger(1).optional().describe("The most items to answer, from 1 on."),
+  page_token: text(characters.token).optional().describe("The `page_token` of the previous response."),
+  limit: queryInteger(1).optional().describe("The maximum number of items in the response, at least 1."),
 };
 
 /** The context that the service returns in every response that is an object. */
 export const context = Context.optional();
 
 export const pageResponse = {
-  page_token: z.string().optional().describe("Present when there are more items: ask again with it."),
+  page_token: z.string().optional().describe("The token of the next page; absent on the last page."),
 };

@@ -98,7 +98,7 @@ export function problemOfSql(sql: string): string | undefined {
     if (typeof factor === "string") problem = factor;
     else top.growth = Math.max(top.growth, growth * factor);
     if (top.growth > sqlBounds.growth)
-      problem = `${name || "CASE"}: makes a value more than ${sqlBounds.growth} times as long`;
+      problem = `${name || "CASE"}: produces a value more than ${sqlBounds.growth} times as long`;
     note(top, undefined);
   };
 

@@ -9,7 +9,7 @@ const nodeSelector = z.record(z.string(), z.string());
 export const StackOutputs = z.object({
   variant: z
     .enum(["existing", "existing-gke", "existing-eks", "gke", "eks"])
-    .describe("What kind of cluster the stack is on."),
+    .describe("The kind of the cluster of the stack."),
   clusterName: z.string().describe("The name of the managed Kubernetes cluster, or a name for the existing one."),
   configMethod: z
     .enum(["LOCAL", "EKS_AUTH", "GKE_AUTH"])
@@ -35,27 +35,29 @@ export const StackOutputs = z.object({
   nodeLimits: z
     .object({ head: z.int(), workerCpu: z.int(), workerGpu: z.int() })
     .optional()
-    .describe("`gke`, `eks`: the most nodes of each role that the autoscaler makes."),
+    .describe("`gke`, `eks`: the maximum number of nodes of each role that the autoscaler creates."),
   operatorVersion: z.string().optional().describe("The version of the KubeRay operator; absent when it was there."),
   rayVersion: z.string().describe("The version of Ray that clusters run, e.g. `2.60.0`."),
   rayAuth: z
     .enum(["token", "none"])
     .optional()
-    .describe("Whether Ray clusters require a token; `none` with versions of Ray or KubeRay that have none."),
+    .describe(
+      "The authentication of Ray clusters: `token`, or `none` with versions of Ray or KubeRay that do not support tokens.",
+    ),
   rayImage: z.string().describe("The container image of Ray clusters."),
   rayGpuImage: z.string().optional().describe("That of workers with a GPU."),
   rayLogs: z
     .object({ image: z.string(), configMap: z.string() })
     .optional()
     .describe(
-      "Where Ray's logs are to be kept: the image of Fluent Bit, and its settings, for a side car in Ray's pods.",
+      "The retention of Ray's logs: the image and the settings of Fluent Bit, which runs as a sidecar in Ray's pods.",
     ),
-  bucketUri: z.string().describe("Where the tables are: `s3://...`, `gs://...` or `file:///...`."),
+  bucketUri: z.string().describe("The location of the tables: `s3://...`, `gs://...` or `file:///...`."),
   rayBucketAccess: z
     .enum(["direct", "vended"])
     .optional()
     .describe(
-      "How pods of Ray clusters use the bucket: as their service account, or with credentials of the catalog alone.",
+      "The access of Ray pods to the bucket: with their service account, or only with credentials from the catalog.",
     ),
   tablesVolume: z
     .object({ claim: z.string(), path: z.string() })
@@ -72,11 +74,13 @@ export const StackOutputs = z.object({
       }),
     )
     .optional()
-    .describe("What is another one for a team than for all others, by the team's name."),
+    .describe("The outputs that differ for a team, by its name."),
   keptOnDestroy: z
     .array(z.string())
     .optional()
-    .describe("On clouds: what stays when the stack is destroyed: buckets by their URIs, last copies of databases."),
+    .describe(
+      "On clouds: the resources that remain after `pulumi destroy`, which are buckets by their URIs and final snapshots of databases.",
+    ),
   catalogNamespace: z.string().optional().describe("The namespace of the catalog, its secrets and its account."),
   catalogUrl: z.string().optional().describe("The catalog, for pods of the cluster."),
   catalogService: z

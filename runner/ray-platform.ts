@@ -64,7 +64,7 @@ export class RayPlatform implements Platform {
       );
     const { env, headImage, workerImage } = runtimeOf(manifest);
     if (headImage !== undefined || workerImage !== undefined)
-      throw new NeedsError("manifest: this Ray runs in no container, so that it cannot have another image");
+      throw new NeedsError("manifest: this Ray does not run in a container, so it cannot use another image");
     const { jobs } = await this.#options.ray();
     const { catalogUrl, leaseSeconds } = this.#options;
     const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));

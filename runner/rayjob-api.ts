@@ -36,7 +36,7 @@ export class RayJobApi extends NamespaceApi {
   readonly #authorization: AuthorizationV1Api;
 
   constructor(config: KubeConfig, namespace: string) {
-    super(config, namespace, `give it that right in the namespace ${namespace}: docs/guides/jobs.md, On Kubernetes`);
+    super(config, namespace, `grant it that right in the namespace ${namespace}: docs/guides/jobs.md, On Kubernetes`);
     this.#authorization = config.makeApiClient(AuthorizationV1Api);
   }
 

@@ -32,7 +32,7 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
   });
   const evicted = new Counter({
     name: "tiltyard_evicted_connections_total",
-    help: "Idle connections that were closed because there were too many.",
+    help: "Idle connections that were closed because of the limit.",
     registers: [registry],
   });
   const due = new Gauge({

@@ -16,7 +16,7 @@ export function clusterCommand(): Command {
   addTargetOptions(cluster.command("up"))
     .description("create a Ray cluster and leave it running")
     .addOption(
-      new Option("--ttl <duration>", "its lifetime, after which `reap` deletes it, e.g. 90m, 8h, 2d")
+      new Option("--ttl <duration>", "the lifetime, after which `reap` deletes it, e.g. 90m, 8h, 2d")
         .argParser(parseDuration)
         .default(parseDuration("8h"), "8h"),
     )

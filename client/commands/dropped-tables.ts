@@ -25,9 +25,9 @@ export function addDroppedTableCommands(tables: Command): void {
       printTable(options, rows, ["id", "table", "dropped", "kept until"]);
     });
 
-  addLocalOption(addCatalogCommand(tables, "undrop", "restore a dropped table, with all its versions"))
-    .argument("<id>", "its id as `tables dropped` shows it, or its name for the last table of that name")
-    .argument("[table]", "its new name; its old one when absent")
+  addLocalOption(addCatalogCommand(tables, "undrop", "restore a dropped table with all its versions"))
+    .argument("<id>", "the id from `tables dropped`, or the name for the latest dropped table of that name")
+    .argument("[table]", "the new name; the old one when absent")
     .addHelpText("after", "\nExample:\n  tiltyard tables undrop 12 'prod$films_before'")
     .action(async (idOrName: string, name: string | undefined, options: CatalogOptions) => {
       const { management } = catalogOf(options);

@@ -43,7 +43,7 @@ function rayJobCommand(): Command {
           await runJob(opened.jobs, request, { ...options, tracking, signal });
         } else {
           if (tracking !== undefined && !("transactionId" in tracking))
-            throw new Error("a job that is not waited for cannot update its transaction: leave out --no-wait");
+            throw new Error("--no-wait: the command cannot update the transaction of a job that it does not wait for");
           const { id } =
             tracking === undefined
               ? await opened.jobs.submit(request)
@@ -68,7 +68,7 @@ function rayJobCommand(): Command {
     });
 
   addClusterOptions(job.command("status"))
-    .description("show the status of a job; the exit code is that of its outcome")
+    .description("show the status of a job; the exit code depends on its outcome")
     .argument("<id>")
     .action(async (id: string, options: Options) => {
       await using opened = await open(options);

@@ -14,9 +14,7 @@ interface CreateOptions extends CatalogOptions {
 export function keysCommand(): Command {
   const keys = new Command("keys").description("create, list and revoke API keys of the catalog");
 
-  addLocalOption(
-    addCatalogCommand(keys, "create", "create a key for a principal and print it; keep it, it is shown once"),
-  )
+  addLocalOption(addCatalogCommand(keys, "create", "create a key for a principal and print it once"))
     .argument("<principal>", "the principal of requests with the key")
     .addOption(new Option("--role <role>", "also grant the principal this role").choices(roles))
     .option("--namespace <id>", "the namespace of the role, with its descendants", "$")

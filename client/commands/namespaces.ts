@@ -20,7 +20,7 @@ export function namespacesCommand(): Command {
     });
 
   addCatalogCommand(namespaces, "create", "create a namespace")
-    .argument("<namespace>", "its identifier, e.g. 'prod$vision'")
+    .argument("<namespace>", "the identifier, e.g. 'prod$vision'")
     .option("--exist-ok", "succeed when the namespace exists")
     .action(async (namespace: string, options: CatalogOptions & { readonly existOk?: boolean }) => {
       const mode = options.existOk ? "ExistOk" : "Create";

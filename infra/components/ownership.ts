@@ -50,7 +50,7 @@ export function refusalOf(wanted: OwnedObject, live: OwnedObject, isRetained: bo
   if (owner !== wanted.metadata.labels?.[stackLabel])
     return (
       `${what} belongs to the stack ${owner}. Stacks on one cluster need different settings namespace and ` +
-      `serviceAccount. If that stack is gone: ${command("label", live, `${stackLabel}-`)}`
+      `serviceAccount. If that stack no longer exists: ${command("label", live, `${stackLabel}-`)}`
     );
   if (isRetained || (isSame(wanted, live, annotations.deployment) && isSame(wanted, live, annotations.urn)))
     return undefined;

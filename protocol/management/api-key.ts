@@ -7,17 +7,17 @@ import { onRoot } from "./principal.ts";
 
 const ApiKey = z
   .object({ api_key_id: z.string(), principal: PrincipalName, created_at_millis: timeMillis })
-  .meta({ id: "ApiKey", description: "An API key, without what is secret in it." });
+  .meta({ id: "ApiKey", description: "An API key without its secret." });
 
 export const createApiKey = defineContract({
   operationId: "CreateApiKey",
-  summary: "Make an API key for a principal; it is shown in this answer and never again",
+  summary: "Create an API key for a principal; only this response contains it",
   path: "/management/v1/api_key/create",
   body: z
     .object({
       ...commonRequest,
       principal: KeyOwner,
-      grant: optional(Grant).describe("A role to give the principal at the same time."),
+      grant: optional(Grant).describe("A role to grant to the principal in the same transaction."),
     })
     .meta({ id: "CreateApiKeyRequest" }),
   response: z
@@ -28,7 +28,7 @@ export const createApiKey = defineContract({
 
 export const listApiKeys = defineContract({
   operationId: "ListApiKeys",
-  summary: "List the API keys, the oldest first, without what is secret in them",
+  summary: "List the API keys without their secrets, the oldest first",
   methods: ["GET"],
   path: "/management/v1/api_key/list",
   query: z.object({ ...pageQuery, principal: PrincipalName.optional() }),
@@ -38,7 +38,7 @@ export const listApiKeys = defineContract({
 
 export const revokeApiKey = defineContract({
   operationId: "RevokeApiKey",
-  summary: "Make an API key worthless from now on",
+  summary: "Revoke an API key",
   path: "/management/v1/api_key/revoke",
   body: z.object({ ...commonRequest, api_key_id: text(characters.name).min(1) }).meta({ id: "RevokeApiKeyRequest" }),
   response: z.object({ context, transaction_id: z.string() }).meta({ id: "RevokeApiKeyResponse" }),

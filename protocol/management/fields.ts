@@ -30,7 +30,7 @@ export const KeyOwner = PrincipalName.refine(
 
 export const Grant = z
   .object({ namespace: id.describe("The parts of a namespace's identifier; [] is the root."), role: z.enum(roles) })
-  .meta({ id: "Grant", description: "A role on a namespace and everything under it." });
+  .meta({ id: "Grant", description: "A role on a namespace and its descendants." });
 
 /** Milliseconds since the epoch. */
 export const timeMillis = z.int().min(0);
@@ -41,4 +41,4 @@ export const statusesInQuery = z
   .transform((given) => given.split(",").map((each) => each.trim()))
   .pipe(list(word(transactionStatuses), characters.name))
   .meta(shownAs({ type: "string" }))
-  .describe(`Some of ${transactionStatuses.join(", ")}, separated by commas.`);
+  .describe(`Statuses: ${transactionStatuses.join(", ")}, separated by commas.`);

@@ -6,7 +6,7 @@ import { Grant, PrincipalName } from "./fields.ts";
 
 export const listGrants = defineContract({
   operationId: "ListGrants",
-  summary: "List the roles on a namespace and on what is under it, by principal",
+  summary: "List the grants on a namespace and its descendants, by principal",
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/grant/list",
   query: z.object({ ...pageQuery, principal: PrincipalName.optional() }),
@@ -22,7 +22,7 @@ export const listGrants = defineContract({
 
 export const putGrant = defineContract({
   operationId: "PutGrant",
-  summary: "Give a principal a role on a namespace, in place of the one that it had there",
+  summary: "Grant a principal a role on a namespace; the grant replaces an earlier one",
   path: "/management/v1/namespace/{id}/grant/put",
   body: z.object({ ...commonRequest, principal: PrincipalName, role: z.enum(roles) }).meta({ id: "PutGrantRequest" }),
   response: z.object({ context, transaction_id: z.string() }).meta({ id: "PutGrantResponse" }),
@@ -31,7 +31,7 @@ export const putGrant = defineContract({
 
 export const revokeGrant = defineContract({
   operationId: "RevokeGrant",
-  summary: "Take back the role of a principal on a namespace",
+  summary: "Revoke the role of a principal on a namespace",
   path: "/management/v1/namespace/{id}/grant/revoke",
   body: z.object({ ...commonRequest, principal: PrincipalName }).meta({ id: "RevokeGrantRequest" }),
   response: z.object({ context, transaction_id: z.string() }).meta({ id: "RevokeGrantResponse" }),

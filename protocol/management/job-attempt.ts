@@ -25,7 +25,7 @@ export const ClaimJobAttemptRequest = z
 
 export const claimJobAttempt = defineContract({
   operationId: "ClaimJobAttempt",
-  summary: "Begin the attempt after the latest one, which only one of several runners can do",
+  summary: "Claim the next attempt of a job; only one of several runners succeeds",
   path: "/management/v1/job/{id}/attempt/claim",
   body: ClaimJobAttemptRequest,
   response,
@@ -43,7 +43,7 @@ export const StartJobAttemptRequest = z
 
 export const startJobAttempt = defineContract({
   operationId: "StartJobAttempt",
-  summary: "Start an attempt for one process, after which the job is Running; an ended job stays as it is",
+  summary: "Start an attempt in one process, and set the job to Running; an ended job stays unchanged",
   path: "/management/v1/job/{id}/attempt/start",
   body: StartJobAttemptRequest,
   response,
@@ -59,14 +59,14 @@ export const HeartbeatJobAttemptRequest = z
     claim: ofProcess,
     progress: counts.describe("All counts of the progress."),
     log_tail: logTail,
-    reason: optional(text(characters.path)).describe("What the attempt waits for; empty when it no longer waits."),
+    reason: optional(text(characters.path)).describe("The reason of a wait; empty when the attempt no longer waits."),
   })
   .meta({ id: "HeartbeatJobAttemptRequest" });
 
 export const heartbeatJobAttempt = defineContract({
   operationId: "HeartbeatJobAttempt",
   summary:
-    "Report that an attempt is alive, its progress and its output; after the start, only requests with the claim count as heartbeats; an ended job stays as it is",
+    "Report the progress and the output of an attempt; after the start, only requests with the claim count as heartbeats; an ended job stays unchanged",
   path: "/management/v1/job/{id}/attempt/heartbeat",
   body: HeartbeatJobAttemptRequest,
   response,
@@ -77,7 +77,7 @@ export const heartbeatJobAttempt = defineContract({
 
 export const releaseJobAttempt = defineContract({
   operationId: "ReleaseJobAttempt",
-  summary: "Remove an attempt that has not started, so that it does not count",
+  summary: "Remove an attempt that has not started; it does not count as an attempt",
   path: "/management/v1/job/{id}/attempt/release",
   body: z.object({ ...commonRequest, attempt: number }).meta({ id: "ReleaseJobAttemptRequest" }),
   response,
@@ -102,7 +102,7 @@ export const FinishJobAttemptRequest = z
 
 export const finishJobAttempt = defineContract({
   operationId: "FinishJobAttempt",
-  summary: "End an attempt, and the job if a status is given; an ended job stays as it is",
+  summary: "End an attempt, and the job if a status is specified; an ended job stays unchanged",
   path: "/management/v1/job/{id}/attempt/finish",
   body: FinishJobAttemptRequest,
   response,
@@ -125,7 +125,7 @@ const JobAttempt = z
 
 export const listJobAttempts = defineContract({
   operationId: "ListJobAttempts",
-  summary: "List the attempts at a job, the earliest first, with their output",
+  summary: "List the attempts of a job with their output, the earliest first",
   methods: ["GET"],
   path: "/management/v1/job/{id}/attempt/list",
   response: z.object({ context, attempts: z.array(JobAttempt) }).meta({ id: "ListJobAttemptsResponse" }),

@@ -55,10 +55,13 @@ export type Job = z.infer<typeof Job>;
 
 export const openJob = defineContract({
   operationId: "OpenJob",
-  summary: "Open a job on a table, which the caller runs itself and updates by AlterTransaction",
+  summary: "Open a job on a table that the caller itself runs and updates with AlterTransaction",
   path: "/management/v1/table/{id}/job/open",
   body: z
-    .object({ ...commonRequest, column: optional(text(characters.path).min(1)).describe("The column that it fills.") })
+    .object({
+      ...commonRequest,
+      column: optional(text(characters.path).min(1)).describe("The column that the job fills."),
+    })
     .meta({ id: "OpenJobRequest" }),
   response: z.object({ context, job_id: jobId }).meta({ id: "OpenJobResponse" }),
   status: 201,
@@ -68,15 +71,15 @@ export const openJob = defineContract({
 
 export const listJobs = defineContract({
   operationId: "ListJobs",
-  summary: "List the jobs of a namespace and of what is under it, latest first",
+  summary: "List the jobs of a namespace and its descendants, latest first",
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/job/list",
   query: z.object({
     ...pageQuery,
-    table: text(characters.path).optional().describe("Only those on this table: its identifier, in the delimiter."),
+    table: text(characters.path).optional().describe("Only jobs on the table with this identifier."),
     principal: PrincipalName.optional(),
     status: statusesInQuery.optional(),
-    ascending: queryBoolean.optional().describe("Oldest first."),
+    ascending: queryBoolean.optional().describe("Sorts the oldest first."),
   }),
   response: z.object({ context, jobs: z.array(Job), ...pageResponse }).meta({ id: "ListJobsResponse" }),
   access: onPath("reader", "runner"),
@@ -104,7 +107,7 @@ export const jobErrors = [404, 409] as const;
 
 export const describeJob = defineContract({
   operationId: "DescribeJob",
-  summary: "Describe a job: its parameters, its progress, where it runs",
+  summary: "Describe a job with its parameters, its progress and its platform",
   methods: ["GET"],
   path: "/management/v1/job/{id}/describe",
   response: z.object({ context, job: Job }).meta({ id: "DescribeJobResponse" }),
@@ -115,7 +118,7 @@ export const describeJob = defineContract({
 export const createJobKey = defineContract({
   operationId: "CreateJobKey",
   summary:
-    "Make the API key that an attempt of a job runs with, for what the job changes; it is worthless when the job has ended or another attempt has begun",
+    "Create the API key of an attempt, limited to the objects of the job; it is invalid after the end of the job or the begin of another attempt",
   path: "/management/v1/job/{id}/key/create",
   body: z
     .object({ ...commonRequest, attempt: z.int().min(1).describe("The job's latest attempt.") })
@@ -130,7 +133,7 @@ export const createJobKey = defineContract({
 
 export const cancelJob = defineContract({
   operationId: "CancelJob",
-  summary: "Cancel a job that has not ended: what runs of it stops within seconds",
+  summary: "Cancel a job that has not ended; its attempt stops within seconds",
   path: "/management/v1/job/{id}/cancel",
   response: z.object({ context, job: Job }).meta({ id: "CancelJobResponse" }),
   errors: jobErrors,
@@ -139,8 +142,7 @@ export const cancelJob = defineContract({
 
 export const retryJob = defineContract({
   operationId: "RetryJob",
-  summary:
-    "Open a job again that has failed or was canceled, with the same parameters; it goes on with rows without a value",
+  summary: "Open a failed or canceled job again with the same parameters; it fills the rows that still have no value",
   path: "/management/v1/job/{id}/retry",
   response: z.object({ context, job_id: jobId }).meta({ id: "RetryJobResponse" }),
   status: 201,
@@ -150,7 +152,7 @@ export const retryJob = defineContract({
 
 export const describeJobLog = defineContract({
   operationId: "DescribeJobLog",
-  summary: "Tell the last lines that a job has printed",
+  summary: "Return the last lines of a job's output",
   methods: ["GET"],
   path: "/management/v1/job/{id}/log",
   response: z.object({ context, lines: z.array(z.string()) }).meta({ id: "DescribeJobLogResponse" }),
@@ -161,17 +163,17 @@ export const describeJobLog = defineContract({
 const JobFailure = z
   .object({
     type: z.string().describe("The class of the exception."),
-    message: z.string().describe(`Cut after ${shown.characters} characters.`),
+    message: z.string().describe(`The message, truncated to ${shown.characters} characters.`),
     trace: z
       .string()
       .optional()
       .describe(`The last ${shown.traceCharacters} characters of the traceback, if Geneva recorded one.`),
     column: z.string(),
     fragment_id: z.string().optional(),
-    row_address: z.string().optional().describe("Of the row, where Geneva knows it."),
+    row_address: z.string().optional().describe("The address of the row, if Geneva knows it."),
     timestamp: z.string(),
   })
-  .meta({ id: "JobFailure", description: "An error that Geneva recorded of a batch or a row." });
+  .meta({ id: "JobFailure", description: "An error of a batch or a row that Geneva recorded." });
 
 export const listJobErrors = defineContract({
   operationId: "ListJobErrors",

@@ -5,16 +5,16 @@ import { commonRequest, context, count, fieldPath, branch as inBranch, optional 
 
 /** The response of operations that open maintenance jobs. */
 const MaintenanceResponse = z
-  .object({ context, job_id: z.string().describe("The id of the job that does it.") })
+  .object({ context, job_id: z.string().describe("The id of the job.") })
   .meta({ id: "MaintenanceResponse" });
 
 /** The branch is part of the schema so that other branches are rejected instead of ignored, which would change `main`. */
-const branch = inBranch.describe("Only main: a job looks after no other branch.");
+const branch = inBranch.describe("Only `main`: jobs do not maintain other branches.");
 
 /** The fields about the execution of a job, which all these operations share. */
 const running = {
   concurrency: optional(count.min(1)).describe(
-    "How many tasks of Ray run at a time; as many as it has room for when absent.",
+    "The maximum number of concurrent Ray tasks; limited only by the Ray cluster when absent.",
   ),
   cluster: optional(text(characters.name)).describe(
     "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
@@ -28,8 +28,10 @@ export const buildIndexFields = {
   column: fieldPath,
   index_type: text(characters.name)
     .min(1)
-    .describe("BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP, FTS, IVF_FLAT, IVF_PQ, ..."),
-  name: optional(text(characters.name).min(1)).describe("The column with _idx when absent."),
+    .describe("The type of the index, such as BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP, FTS, IVF_FLAT or IVF_PQ."),
+  name: optional(text(characters.name).min(1)).describe(
+    "The name of the index; the column with the suffix `_idx` when absent.",
+  ),
   distance_type: optional(text(characters.name)),
   num_partitions: optional(count.min(1).max(numbers.partitions)),
   num_sub_vectors: optional(count.min(1).max(numbers.subVectors)),
@@ -37,13 +39,17 @@ export const buildIndexFields = {
 
 export const cleanUpFields = {
   cluster: running.cluster,
-  older_than_seconds: optional(count).describe("Versions that were committed longer ago go; 14 days when absent."),
-  keep_versions: optional(count.min(1)).describe("How many of the latest versions stay however old; 1 when absent."),
+  older_than_seconds: optional(count).describe(
+    "The minimum age in seconds of versions to delete; 14 days when absent.",
+  ),
+  keep_versions: optional(count.min(1)).describe(
+    "The number of the latest versions to keep regardless of their age; 1 when absent.",
+  ),
 };
 
 export const compactTable = defineContract({
   operationId: "CompactTable",
-  summary: "Open a job that makes few large fragments of many small ones, and takes deleted rows out",
+  summary: "Open a job that merges small fragments and removes deleted rows",
   path: "/management/v1/table/{id}/compact",
   body: z.object({ ...commonRequest, branch, ...compactFields }).meta({ id: "CompactTableRequest" }),
   response: MaintenanceResponse,
@@ -65,7 +71,7 @@ export const buildTableIndex = defineContract({
 
 export const cleanUpTable = defineContract({
   operationId: "CleanUpTable",
-  summary: "Open a job that deletes old versions of main, and the files that only they had",
+  summary: "Open a job that deletes old versions of main and the files that no other version uses",
   path: "/management/v1/table/{id}/clean_up",
   body: z.object({ ...commonRequest, branch, ...cleanUpFields }).meta({ id: "CleanUpTableRequest" }),
   response: MaintenanceResponse,

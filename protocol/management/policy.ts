@@ -10,7 +10,7 @@ const Compaction = z
   .strictObject({
     small_fragments: count
       .min(2)
-      .describe("A job is opened when so many fragments have fewer rows than target_rows_per_fragment."),
+      .describe("The number of fragments with fewer rows than `target_rows_per_fragment` that opens a job."),
     ...compactFields,
   })
   .meta({ id: "CompactionPolicy" });
@@ -19,14 +19,14 @@ const Index = z
   .strictObject({
     new_fragments: count
       .min(1)
-      .describe("A job is opened when so many fragments came since the latest one of this policy."),
+      .describe("The number of new fragments since the latest job of this policy that opens a job."),
     ...buildIndexFields,
   })
   .meta({ id: "IndexPolicy" });
 
 const CleanUp = z
   .strictObject({
-    versions: count.min(1).describe("A job is opened when main has so many versions more than at the latest one."),
+    versions: count.min(1).describe("The number of new versions of main since the latest clean-up that opens a job."),
     ...cleanUpFields,
   })
   .meta({ id: "CleanUpPolicy" });
@@ -49,7 +49,7 @@ export const TablePolicy = {
 
 export const putTablePolicy = defineContract({
   operationId: "PutTablePolicy",
-  summary: "Say when the catalog opens jobs that look after a table, in place of what was said before",
+  summary: "Replace the policy by which the catalog opens maintenance jobs for a table",
   path: "/management/v1/table/{id}/policy/put",
   body: z.object({ ...commonRequest, ...TablePolicy }).meta({ id: "PutTablePolicyRequest" }),
   response: z.object({ context, transaction_id: z.string() }).meta({ id: "PutTablePolicyResponse" }),

@@ -25,13 +25,13 @@ export const shown = {
 
 const Value = z
   .object({
-    text: z.string().describe(`As people read it: ${shown.characters} characters at most.`),
-    length: count.optional().describe("What the whole value has; of a text that is not cut it is left out."),
-    unit: z.enum(["characters", "bytes", "items"]).optional().describe("What `length` counts."),
+    text: z.string().describe(`The value as text, with at most ${shown.characters} characters.`),
+    length: count.optional().describe("The length of the whole value; absent for a text that is not truncated."),
+    unit: z.enum(["characters", "bytes", "items"]).optional().describe("The unit of `length`."),
     image: z
       .object({ media_type: z.enum(["image/png", "image/jpeg"]), base64: z.string() })
       .optional()
-      .describe(`Bytes that are an image, up to ${shown.imageBytes} of them.`),
+      .describe(`An image of at most ${shown.imageBytes} bytes.`),
   })
   .meta({ id: "ShownValue" });
 export type ShownValue = z.infer<typeof Value>;
@@ -39,13 +39,13 @@ export type ShownValue = z.infer<typeof Value>;
 const Column = z
   .object({
     name: z.string(),
-    is_shown: z.boolean().describe("False where Lance has no text of the values: they are null here."),
+    is_shown: z.boolean().describe("False if the values have no text. They are null in this response."),
   })
   .meta({ id: "ShownColumn" });
 
 export const listTableRows = defineContract({
   operationId: "ListTableRows",
-  summary: "List rows of a table for people: long values are cut",
+  summary: "List rows of a table for people, with truncated values",
   methods: ["GET"],
   path: "/management/v1/table/{id}/row/list",
   query: z.object({
@@ -62,7 +62,7 @@ export const listTableRows = defineContract({
     whole: queryBoolean
       .optional()
       .describe(
-        `Values are cut after ${shown.whole.characters} characters or ${shown.whole.items} items, and the response has one row.`,
+        `Truncates values only after ${shown.whole.characters} characters or ${shown.whole.items} items, and returns one row.`,
       ),
   }),
   response: z

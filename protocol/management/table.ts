@@ -9,7 +9,7 @@ const droppedId = z.int32().min(0);
 const DroppedTable = z
   .object({
     dropped_id: droppedId,
-    id: id.describe("What the table was called; another one may be called so now."),
+    id: id.describe("The identifier that the table had. Another table may have it now."),
     location: z.string(),
     dropped_at_millis: timeMillis,
     kept_until_millis: timeMillis,
@@ -30,13 +30,15 @@ export const listDroppedTables = defineContract({
 
 export const undropTable = defineContract({
   operationId: "UndropTable",
-  summary: "Bring a dropped table back, with all its versions",
+  summary: "Undrop a table with all its versions",
   path: "/management/v1/table/{id}/undrop",
   body: z
     .object({
       ...commonRequest,
-      dropped_id: droppedId.describe("As ListDroppedTables shows it; the path names what the table was called."),
-      new_id: optional(id).describe("What to call it; what it was called when absent."),
+      dropped_id: droppedId.describe(
+        "The id from ListDroppedTables. The path contains the identifier that the table had.",
+      ),
+      new_id: optional(id).describe("The identifier after the undrop; the earlier one when absent."),
     })
     .meta({ id: "UndropTableRequest" }),
   response: z.object({ context, transaction_id: z.string(), id }).meta({ id: "UndropTableResponse" }),
@@ -52,7 +54,7 @@ const ProtectionResponse = z
 
 export const protectTable = defineContract({
   operationId: "ProtectTable",
-  summary: "Refuse to drop a table from now on",
+  summary: "Protect a table from drop and deregister",
   path: "/management/v1/table/{id}/protect",
   response: ProtectionResponse,
   errors: [404],

@@ -7,10 +7,10 @@ import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 
 const Transaction = z
   .object({
-    transaction_id: z.string().describe("As DescribeTransaction takes it."),
+    transaction_id: z.string().describe("The id that DescribeTransaction accepts."),
     status: z.enum(transactionStatuses),
-    operation: z.string().describe("The operation id that opened it."),
-    objects: z.array(id).describe("The identifiers of what it changes, the main one first."),
+    operation: z.string().describe("The id of the operation that opened the transaction."),
+    objects: z.array(id).describe("The identifiers of the changed objects, the main one first."),
     principal: z.string(),
     request_id: z.string(),
     properties: AnsweredProperties,
@@ -23,19 +23,17 @@ const time = queryInteger(0).optional();
 
 export const listTransactions = defineContract({
   operationId: "ListTransactions",
-  summary: "List the transactions of a namespace and of what is under it, latest first",
+  summary: "List the transactions of a namespace and its descendants, latest first",
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/transaction/list",
   query: z.object({
     ...pageQuery,
-    table: text(characters.path)
-      .optional()
-      .describe("Only those that change this table: its identifier, in the delimiter."),
+    table: text(characters.path).optional().describe("Only transactions that change the table with this identifier."),
     principal: PrincipalName.optional(),
     status: statusesInQuery.optional(),
-    since_millis: time.describe("Only those that were opened at this time or after it, in milliseconds."),
-    until_millis: time.describe("Only those that were opened before this time, in milliseconds."),
-    ascending: queryBoolean.optional().describe("Oldest first."),
+    since_millis: time.describe("Only transactions since this time, in milliseconds since the epoch."),
+    until_millis: time.describe("Only transactions before this time, in milliseconds since the epoch."),
+    ascending: queryBoolean.optional().describe("Sorts the oldest first."),
   }),
   response: z
     .object({ context, transactions: z.array(Transaction), ...pageResponse })

@@ -10,7 +10,7 @@ const UdtfEntry = z
   .object({
     kind: z.enum(["udtf", "chunker"]),
     udtf: z.base64().max(characters.document).describe("A UDTFSpec or ChunkerSpec, as JSON in Base64."),
-    udtf_sha: text(characters.name).describe("The SHA-256 of what is in `udtf`, in hexadecimal digits."),
+    udtf_sha: text(characters.name).describe("The SHA-256 of the content of `udtf`, in hexadecimal digits."),
     udtf_name: text(characters.name),
     udtf_version: text(characters.name),
     input_columns: optional(list(fieldPath, items.columns)),
@@ -18,7 +18,7 @@ const UdtfEntry = z
     partition_by_indexed_column: optional(fieldPath),
     num_cpus: optional(z.number()),
     num_gpus: optional(z.number()),
-    memory: optional(z.int()).describe("In bytes."),
+    memory: optional(z.int()).describe("The size in bytes."),
     error_handling: optional(map(z.unknown(), entries.properties)),
     batch: optional(z.boolean()),
     manifest: optional(text(characters.document)),
@@ -52,13 +52,15 @@ export function sourceOfView(request: { readonly source_query: string }): Identi
 
 export const createMaterializedView = defineContract({
   operationId: "CreateMaterializedView",
-  summary: "Create a materialized view, for the compute side to fill",
+  summary: "Create a materialized view, which jobs fill",
   path: "/v1/materialized_view/{id}/create",
   body: z
     .object({
       ...commonRequest,
       kind: z.enum(viewKinds),
-      source_query: text(characters.document).describe("Kept as it is: the compute side reads it."),
+      source_query: text(characters.document).describe(
+        "The query in Geneva's format, which the catalog stores unchanged.",
+      ),
       output_schema: z.base64().max(characters.document).describe("An Arrow schema as an IPC message, in Base64."),
       udtf_spec: optional(UdtfEntry),
       with_no_data: optional(z.boolean()).describe("False opens the first refresh; true when absent."),
@@ -68,7 +70,7 @@ export const createMaterializedView = defineContract({
   response: z
     .object({
       context,
-      version: count.describe("The version that the view begins with, without rows."),
+      version: count.describe("The first version of the view, which has no rows."),
       job_id: z.string().optional().describe("The id of the transaction that tracks the first refresh."),
     })
     .meta({ id: "CreateMaterializedViewResponse" }),
@@ -85,7 +87,7 @@ export const createMaterializedView = defineContract({
 
 export const refreshMaterializedView = defineContract({
   operationId: "RefreshMaterializedView",
-  summary: "Open the transaction of a materialized view's refresh, for the compute side to carry out",
+  summary: "Open a job that refreshes a materialized view",
   path: "/v1/materialized_view/{id}/refresh",
   body: z
     .object({
@@ -96,7 +98,7 @@ export const refreshMaterializedView = defineContract({
       intra_applier_concurrency: optional(z.int()),
       source_task_size: optional(z.int()),
       cluster: optional(text(characters.name)),
-      output_limit: optional(z.int()).describe("Of chunker views only."),
+      output_limit: optional(z.int()).describe("The maximum number of rows of the view; only for chunker views."),
       manifest: optional(text(characters.document)),
     })
     .meta({ id: "RefreshMaterializedViewRequest" }),

@@ -84,7 +84,7 @@ export const namespaceExists = defineContract({
 /** The query fields that both lists of tables share. */
 const listTablesQuery = z.object({
   ...pageQuery,
-  include_declared: queryBoolean.optional().describe("Also list tables that have no version yet; true when absent."),
+  include_declared: queryBoolean.optional().describe("Includes tables without a version; true when absent."),
 });
 const ListTablesResponse = z
   .object({ context, tables: z.array(z.string()), ...pageResponse })

@@ -7,8 +7,8 @@ const BranchContents = z
   .object({
     parentBranch: z.string().optional().describe("Absent for the main branch."),
     parentVersion: count,
-    createAt: count.describe("In seconds since the epoch."),
-    manifestSize: count.describe("In bytes."),
+    createAt: count.describe("The time of the creation in seconds since the epoch."),
+    manifestSize: count.describe("The size in bytes."),
     metadata: z.record(z.string(), z.string()).optional(),
   })
   .meta({ id: "BranchContents" });
@@ -33,8 +33,10 @@ export const createTableBranch = defineContract({
     .object({
       ...commonRequest,
       name: text(characters.name).min(1),
-      from_branch: optional(text(characters.name)).describe("Where it begins; the main branch when absent."),
-      from_version: optional(count).describe("The version that it begins with; the latest when absent."),
+      from_branch: optional(text(characters.name)).describe(
+        "The branch from which the new branch begins; the main branch when absent.",
+      ),
+      from_version: optional(count).describe("The version at which the branch begins; the latest one when absent."),
     })
     .meta({ id: "CreateTableBranchRequest" }),
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "CreateTableBranchResponse" }),

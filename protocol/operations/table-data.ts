@@ -42,7 +42,7 @@ export const createTable = defineContract({
   query: z.object({
     mode: word(["Create", "ExistOk", "Overwrite"]).optional(),
     properties: queryMap.optional().describe("The table's properties, as a JSON object."),
-    storage_options: queryMap.optional().describe("Not taken: the catalog writes with its own options."),
+    storage_options: queryMap.optional().describe("Not supported: the catalog writes with its own options."),
   }),
   response: z
     .object({
@@ -119,7 +119,9 @@ export const updateTable = defineContract({
       updates: list(list(sqlExpression(), 2).min(2), items.columns)
         .min(1)
         .describe("Pairs of a field's path and the SQL expression of its new value."),
-      properties: optional(Properties).describe("Not taken: rows are changed, not the table's properties."),
+      properties: optional(Properties).describe(
+        "Not supported: the operation does not change the properties of the table.",
+      ),
     })
     .meta({ id: "UpdateTableRequest" }),
   response: z
@@ -139,7 +141,7 @@ export const deleteFromTable = defineContract({
     .object({
       ...commonRequest,
       branch,
-      predicate: sqlExpression().min(1).describe("SQL; true deletes every row."),
+      predicate: sqlExpression().min(1).describe("A condition on rows, as SQL; `true` deletes all rows."),
     })
     .meta({ id: "DeleteFromTableRequest" }),
   response: z.object({ context, transaction_id, version: count.optional() }).meta({ id: "DeleteFromTableResponse" }),
@@ -191,8 +193,8 @@ export type FtsQuery = z.infer<typeof FtsQuery>;
 /** A query on the rows of a table, which is the body of QueryTable and related operations. */
 const query = {
   branch,
-  version: optional(count).describe("The latest when absent."),
-  k: count.describe("How many rows to answer at most."),
+  version: optional(count).describe("The number of the version; the latest one when absent."),
+  k: count.describe("The maximum number of rows."),
   offset: optional(count),
   columns: optional(
     z.object({
@@ -201,7 +203,7 @@ const query = {
     }),
   ),
   filter: optional(sqlExpression()),
-  prefilter: optional(z.boolean()).describe("Whether the filter comes before the search, as it does by default."),
+  prefilter: optional(z.boolean()).describe("Applies the filter before the search; true when absent."),
   with_row_id: optional(z.boolean()),
   fast_search: optional(z.boolean()),
   vector: optional(
@@ -235,7 +237,7 @@ export type QueryTableRequest = z.infer<typeof QueryTableRequest>;
 
 export const queryTable = defineContract({
   operationId: "QueryTable",
-  summary: "Query a table, for an Arrow file",
+  summary: "Query a table; the response is an Arrow file",
   path: "/v1/table/{id}/query",
   body: QueryTableRequest,
   response: arrowFile,
@@ -281,7 +283,7 @@ export const explainTableQueryPlan = defineContract({
 
 export const analyzeTableQueryPlan = defineContract({
   operationId: "AnalyzeTableQueryPlan",
-  summary: "Run a query and tell how its plan did",
+  summary: "Run a query and return its plan with metrics",
   path: "/v1/table/{id}/analyze_plan",
   body: z.object({ ...commonRequest, ...query }).meta({ id: "AnalyzeTableQueryPlanRequest" }),
   response: z.string(),

@@ -22,7 +22,7 @@ const newIndex = {
   column: fieldPath,
   index_type: text(characters.name)
     .min(1)
-    .describe("BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ, IVF_HNSW_SQ, ..."),
+    .describe("The type of the index, such as BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ or IVF_HNSW_SQ."),
   name: optional(text(characters.name).min(1)),
   distance_type: optional(text(characters.name)),
   num_partitions: upTo(numbers.partitions),
@@ -30,7 +30,7 @@ const newIndex = {
   num_bits: upTo(numbers.bits),
   sample_rate: upTo(numbers.samples),
   max_iterations: upTo(numbers.iterations),
-  target_partition_size: upTo(numbers.partitions).describe("Not built by this catalog: give num_partitions."),
+  target_partition_size: upTo(numbers.partitions).describe("Not supported by this catalog: use `num_partitions`."),
   m: upTo(numbers.neighbours),
   ef_construction: upTo(numbers.candidates),
   with_position: optional(z.boolean()),
@@ -65,7 +65,7 @@ export const createTableScalarIndex = defineContract({
   onRows: true,
 });
 
-const version = optional(count).describe("The latest when absent.");
+const version = optional(count).describe("The number of the version; the latest one when absent.");
 
 export const listTableIndices = defineContract({
   operationId: "ListTableIndices",
@@ -111,7 +111,7 @@ export const listTableIndices = defineContract({
 
 export const describeTableIndexStats = defineContract({
   operationId: "DescribeTableIndexStats",
-  summary: "Tell the statistics of an index",
+  summary: "Return the statistics of an index",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/index/{index_name}/stats",
   query: z.object({ branch: text(characters.name).optional(), version: queryInteger(0).optional() }),

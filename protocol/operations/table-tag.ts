@@ -11,7 +11,7 @@ export const TagContents = z
   .object({
     branch: z.string().optional().describe("Absent for the main branch."),
     version: count,
-    manifestSize: count.describe("In bytes."),
+    manifestSize: count.describe("The size in bytes."),
   })
   .meta({ id: "TagContents" });
 
@@ -30,7 +30,7 @@ export const listTableTags = defineContract({
 
 export const getTableTagVersion = defineContract({
   operationId: "GetTableTagVersion",
-  summary: "Tell the version that a tag names",
+  summary: "Return the version of a tag",
   path: "/v1/table/{id}/tags/version",
   body: z.object({ ...commonRequest, tag }).meta({ id: "GetTableTagVersionRequest" }),
   response: z

@@ -19,8 +19,8 @@ import { DeclareTableRequest, DeclareTableResponse, DeregisterTableRequest, Dere
 export const TableVersion = z
   .object({
     version: count,
-    manifest_path: z.string().describe("Inside the table's store, without a leading slash."),
-    manifest_size: count.optional().describe("In bytes."),
+    manifest_path: z.string().describe("The path of the manifest in the store of the table, without a leading slash."),
+    manifest_size: count.optional().describe("The size in bytes."),
     e_tag: z.string().optional(),
     timestamp_millis: z.int().optional(),
     metadata: z.record(z.string(), z.string()).optional(),
@@ -64,7 +64,7 @@ export const listTableVersions = defineContract({
   query: z.object({
     branch: text(characters.name).optional(),
     ...pageQuery,
-    descending: queryBoolean.optional().describe("Latest first."),
+    descending: queryBoolean.optional().describe("Sorts the latest version first."),
   }),
   response: z
     .object({ context, versions: z.array(TableVersion), ...pageResponse })
@@ -75,7 +75,7 @@ export const listTableVersions = defineContract({
 
 export const describeTableVersion = defineContract({
   operationId: "DescribeTableVersion",
-  summary: "Describe a version of a table; the latest when none is named",
+  summary: "Describe a version of a table; the latest one by default",
   path: "/v1/table/{id}/version/describe",
   body: z.object({ ...commonRequest, version: optional(count), branch }).meta({ id: "DescribeTableVersionRequest" }),
   response: z.object({ context, version: TableVersion }).meta({ id: "DescribeTableVersionResponse" }),
@@ -85,8 +85,10 @@ export const describeTableVersion = defineContract({
 
 const VersionRange = z
   .object({
-    start_version: z.int().describe("Inclusive, from 0 on."),
-    end_version: z.int().describe("Exclusive; -1 runs through the latest version."),
+    start_version: z.int().describe("The first version of the range, at least 0."),
+    end_version: z
+      .int()
+      .describe("The version after the last one of the range; -1 for all versions through the latest one."),
   })
   .meta({ id: "VersionRange" });
 
@@ -99,7 +101,7 @@ const BatchDeleteTableVersionsResponse = z
 
 export const batchDeleteTableVersions = defineContract({
   operationId: "BatchDeleteTableVersions",
-  summary: "Delete version records of a table; its data stays",
+  summary: "Delete version records of a table and keep its data",
   path: "/v1/table/{id}/version/delete",
   body: BatchDeleteTableVersionsRequest,
   response: BatchDeleteTableVersionsResponse,

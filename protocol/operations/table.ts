@@ -26,7 +26,7 @@ export const DeclareTableRequest = z
   .object({
     ...commonRequest,
     location: optional(text(characters.path).min(1)).describe(
-      "Where the table lives; chosen by the catalog when absent.",
+      "The URI of the folder of the table; chosen by the catalog when absent.",
     ),
     vend_credentials: optional(z.boolean()),
     properties: optional(Properties),
@@ -56,7 +56,7 @@ export const declareTable = defineContract({
 
 export const registerTable = defineContract({
   operationId: "RegisterTable",
-  summary: "Register the Lance table that is at a location",
+  summary: "Register an existing Lance table at a location",
   path: "/v1/table/{id}/register",
   body: z
     .object({
@@ -150,7 +150,7 @@ export const DeregisterTableResponse = z.object(goneTable).meta({ id: "Deregiste
 
 export const deregisterTable = defineContract({
   operationId: "DeregisterTable",
-  summary: "Forget a table and keep its data",
+  summary: "Remove a table from the catalog and keep its data",
   path: "/v1/table/{id}/deregister",
   body: DeregisterTableRequest,
   response: DeregisterTableResponse,
@@ -185,13 +185,13 @@ const nullableInteger = optional(z.int());
 
 export const alterTableBackfillColumns = defineContract({
   operationId: "AlterTableBackfillColumns",
-  summary: "Open the transaction of a column backfill, for the compute side to carry out",
+  summary: "Open a job that fills a computed column",
   path: "/v1/table/{id}/backfill_column",
   body: z
     .object({
       ...commonRequest,
       branch,
-      column: text(characters.path).min(1).describe("One that is computed."),
+      column: text(characters.path).min(1).describe("A computed column."),
       where: optional(sqlExpression()).describe("A condition on rows, as SQL; those without a value when absent."),
       concurrency: nullableInteger,
       intra_applier_concurrency: nullableInteger,
@@ -207,7 +207,7 @@ export const alterTableBackfillColumns = defineContract({
         "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
       ),
       manifest: optional(text(characters.document)).describe(
-        "Geneva's JSON of where the code runs, or the name of a definition of Geneva.",
+        "The manifest of Geneva: the packages, files and images for the function, as JSON, or the name of one that Geneva defined.",
       ),
     })
     .meta({ id: "AlterTableBackfillColumnsRequest" }),
@@ -249,8 +249,10 @@ export const updateTableSchemaMetadata = defineContract({
 const FieldMetadataUpdate = z
   .object({
     path: fieldPath,
-    metadata: map(text(characters.text).nullable(), entries.properties).describe("Null deletes a key."),
-    replace: optional(z.boolean()).describe("Forgets what the field had."),
+    metadata: map(text(characters.text).nullable(), entries.properties).describe(
+      "The metadata to set by key; null deletes a key.",
+    ),
+    replace: optional(z.boolean()).describe("Replaces all metadata of the field."),
   })
   .meta({ id: "UpdateFieldMetadataEntry" });
 
@@ -281,7 +283,7 @@ const rowsOfFragments = z.object({
 
 export const getTableStats = defineContract({
   operationId: "GetTableStats",
-  summary: "Tell a table's statistics",
+  summary: "Return the statistics of a table",
   methods: ["GET", "POST"],
   path: "/v1/table/{id}/stats",
   query: z.object({ branch: text(characters.name).optional() }),
@@ -329,17 +331,17 @@ const NewColumn = z
   .object({
     name: columnName,
     expression: optional(sqlExpression()).describe(
-      "SQL over the other columns, computed once for the rows that there are.",
+      "An SQL expression over other columns, which is computed once for the existing rows.",
     ),
     computed: optional(sqlExpression()).describe(
-      "SQL over the other columns, computed by jobs for the rows without a value.",
+      "An SQL expression over other columns, which jobs compute for rows without a value.",
     ),
     virtual_column: optional(
       VirtualColumn.extend({
         input_columns: list(fieldPath, items.columns),
         outputs: list(VirtualColumnOutput, items.columns),
         image: text(characters.name),
-        udf: z.base64().max(characters.document).describe("The function, as Geneva writes it."),
+        udf: z.base64().max(characters.document).describe("The function, as Geneva serializes it."),
         udf_name: text(characters.name),
         udf_version: text(characters.name),
       }).meta({ id: "AddVirtualColumnEntry" }),

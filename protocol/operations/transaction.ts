@@ -28,7 +28,7 @@ export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
 /** The response fields of describing and altering a transaction. */
 const transaction = {
   status: z.enum(transactionStatuses),
-  context: Context.describe("The principal, the operation, its objects, and the time."),
+  context: Context.describe("The principal, the operation, its objects and the time."),
   properties: AnsweredProperties,
 };
 

@@ -10,7 +10,7 @@ import type { Role } from "../roles.ts";
 const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
 export type RemoteJobState = (typeof remoteJobStates)[number];
 
-const jobId = text(characters.path).min(1).describe("As the catalog answered it to the request for the job.");
+const jobId = text(characters.path).min(1).describe("The id that the catalog returned to the request for the job.");
 
 /** Returns the access rule for the job in the body. */
 function onJob(role: Role) {
@@ -30,7 +30,7 @@ const RefreshResult = z.object({
 
 export const describeRemoteJob = defineContract({
   operationId: "DescribeRemoteJob",
-  summary: "Describe a job as LanceDB's remote client polls it",
+  summary: "Describe a job in the format of LanceDB's remote client",
   path: "/v1/jobs/describe",
   body: z.object({ ...commonRequest, job_id: jobId }),
   response: z.object({
@@ -49,7 +49,7 @@ export const describeRemoteJob = defineContract({
 
 export const cancelRemoteJob = defineContract({
   operationId: "CancelRemoteJob",
-  summary: "Cancel a job as LanceDB's remote client does; one that has ended stays as it is",
+  summary: "Cancel a job; an ended job stays unchanged",
   path: "/v1/jobs/cancel",
   body: z.object({ ...commonRequest, job_id: jobId }),
   response: z.object({ job_id: z.string(), job_state: z.enum(remoteJobStates) }),
@@ -74,20 +74,19 @@ function defineRefused(operationId: string, summary: string, path: string) {
 
 export const pauseRemoteJob = defineRefused(
   "PauseRemoteJob",
-  "Pause a job, which no job here can be: 406",
+  "Reject pausing a job, which is not supported",
   "/v1/jobs/pause",
 );
 
 export const resumeRemoteJob = defineRefused(
   "ResumeRemoteJob",
-  "Go on with a job that was paused, which none is: 406",
+  "Reject resuming a job, which is not supported",
   "/v1/jobs/resume",
 );
 
 export const listRemoteJobs = defineContract({
   operationId: "ListRemoteJobs",
-  summary:
-    "List the jobs of the root, or of the client's database, latest first, as LanceDB's remote client reads them",
+  summary: "List the jobs of the root or of the client's database, latest first",
   path: "/v1/jobs/list",
   body: z.object({ ...commonRequest, page_token: optional(text(characters.token)) }),
   response: z.object({
@@ -107,13 +106,13 @@ export const listRemoteJobs = defineContract({
 
 export const queryRemoteJobEvents = defineContract({
   operationId: "QueryRemoteJobEvents",
-  summary: "What happened to a job, as LanceDB's remote client reads it",
+  summary: "Return the events of a job as an Arrow stream",
   path: "/v1/jobs/query_events",
   body: z.object({
     ...commonRequest,
     job_id: jobId,
     limit: optional(count),
-    filter: optional(text(characters.text)).describe("A column and its value: `state = 'claim'`."),
+    filter: optional(text(characters.text)).describe("A column and its value, such as `state = 'claim'`."),
   }),
   response: arrowStream,
   errors: [404, 409],

@@ -52,7 +52,7 @@ const query = {
     .number()
     .min(0)
     .meta({ override: { type: "integer", minimum: 0 } })
-    .describe("How many rows to answer at most; 2^63-1 is all of them."),
+    .describe("The maximum number of rows; 2^63-1 for all rows."),
   offset: optional(count),
   columns: optional(z.union([list(fieldPath, items.columns), map(sqlExpression(), items.columns)])).describe(
     "Names of columns, or an SQL expression for each name.",
@@ -63,7 +63,7 @@ const query = {
   fast_search: optional(z.boolean()),
   use_lsm: optional(z.boolean().refine(...mustNotUseLsm)),
   vector: optional(z.union([numbersOf, list(numbersOf, items.vectors)])).describe(
-    "Empty for none; an array of arrays is one search for each.",
+    "The vector to find neighbors of. Empty for no vector search; an array of arrays for several searches.",
   ),
   vector_column: optional(fieldPath),
   distance_type: optional(text(characters.name)),
@@ -71,7 +71,9 @@ const query = {
   upper_bound: optional(z.number()),
   nprobes: optional(count.max(numbers.partitions)),
   minimum_nprobes: optional(count.max(numbers.partitions)),
-  maximum_nprobes: optional(count.max(numbers.partitions)).describe("0 is no bound."),
+  maximum_nprobes: optional(count.max(numbers.partitions)).describe(
+    "The maximum number of partitions to search; 0 for no limit.",
+  ),
   ef: optional(count.max(numbers.candidates)),
   refine_factor: optional(count.max(numbers.candidates)),
   bypass_vector_index: optional(z.boolean()),
@@ -98,7 +100,7 @@ export type RemoteQuery = z.infer<typeof RemoteQuery>;
 
 export const remoteQueryTable = defineContract({
   operationId: "QueryTable",
-  summary: "Query a table, for an Arrow file",
+  summary: "Query a table; the response is an Arrow file",
   path: "/v1/table/{id}/query/",
   body: RemoteQuery,
   response: queryTable.response,
@@ -122,7 +124,7 @@ export const remoteExplainTableQueryPlan = defineContract({
 
 export const remoteAnalyzeTableQueryPlan = defineContract({
   operationId: "AnalyzeTableQueryPlan",
-  summary: "Run a query and tell how its plan did",
+  summary: "Run a query and return its plan with metrics",
   path: "/v1/table/{id}/analyze_plan/",
   body: RemoteQuery,
   response: analyzeTableQueryPlan.response,

@@ -24,7 +24,7 @@ export const remoteListTables = defineContract({
   methods: ["GET"],
   path: "/v1/table/",
   query: z.object({
-    page_token: text(characters.path).optional().describe("The name of a table: the list begins behind it."),
+    page_token: text(characters.path).optional().describe("The name of the table after which the list begins."),
     limit: queryInteger(1).optional(),
   }),
   response: z.object({ tables: z.array(z.string()) }),
@@ -34,12 +34,12 @@ export const remoteListTables = defineContract({
 
 export const remoteCreateTable = {
   ...withSlash(createTable),
-  summary: "Create a table from an Arrow stream; one that exists is 400, which the client knows by its words",
+  summary: "Create a table from an Arrow stream; 400 with the message that the client recognizes if the table exists",
 };
 
 export const remoteDescribeTable = defineContract({
   operationId: "DescribeTable",
-  summary: "Describe a table with its version and its schema, whose types have Lance's names",
+  summary: "Describe a table with its version and its schema, with Lance's names of types",
   path: "/v1/table/{id}/describe/",
   body: z.object({ ...commonRequest, version: optional(count), branch }),
   response: z.object({ table: z.string(), version: count, location: z.string(), schema: JsonArrowSchema }),
@@ -54,7 +54,7 @@ export const remoteRenameTable = defineContract({
   body: z.object({
     ...commonRequest,
     new_table_name: text(characters.name).min(1),
-    new_namespace: optional(id).describe("Within the client's database."),
+    new_namespace: optional(id).describe("The new namespace in the client's database; the present one when absent."),
   }),
   response: renameTable.response,
   errors: renameTable.errors,
@@ -75,7 +75,7 @@ export function renamed(request: {
 
 export const remoteListTableTags = defineContract({
   operationId: "ListTableTags",
-  summary: "List all tags of a table, without an object around them",
+  summary: "List all tags of a table, without an enclosing object",
   path: "/v1/table/{id}/tags/list/",
   response: z.record(z.string(), TagContents),
   errors: listTableTags.errors,
@@ -96,7 +96,7 @@ const lsm = { ...commonRequest, branch };
 
 export const getLsmWriteSpec = defineContract({
   operationId: "GetLsmWriteSpec",
-  summary: "Return the LSM write spec of a table, which none here has",
+  summary: "Return the LSM write spec of a table, which is always null",
   path: "/v1/table/{id}/get_lsm_write_spec/",
   body: z.object(lsm),
   response: z.object({ lsm_write_spec: z.null() }),
@@ -106,7 +106,7 @@ export const getLsmWriteSpec = defineContract({
 
 export const getLsmStats = defineContract({
   operationId: "GetLsmStats",
-  summary: "Return the statistics of LSM writes, which no table here has",
+  summary: "Return the statistics of LSM writes, which are always null",
   path: "/v1/table/{id}/get_lsm_stats/",
   body: z.object({ ...lsm, include_generation_rows: optional(z.boolean()) }),
   response: z.object({ lsm_stats: z.null() }),
@@ -116,7 +116,7 @@ export const getLsmStats = defineContract({
 
 export const remoteAlterTableAddColumns = defineContract({
   operationId: "AlterTableAddColumns",
-  summary: "Add columns to a table: of expressions, or those of an Arrow schema, without values",
+  summary: "Add columns to a table, from expressions or from an Arrow schema without values",
   path: "/v1/table/{id}/add_columns/",
   content: "either",
   query: z.object({ branch: text(characters.name).optional() }),

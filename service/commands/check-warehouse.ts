@@ -39,7 +39,7 @@ async function problemOf(store: ObjectStore, { path }: Location): Promise<string
   const key = [path, "_tiltyard/check", randomUUID()].filter((part) => part !== "").join("/");
   const text = randomUUID();
   try {
-    if (!(await store.create(key, text))) return "an object of a new name was there already";
+    if (!(await store.create(key, text))) return "an object with a new name already existed";
     const found = await store.read(key);
     await store.delete(key);
     if (found === undefined || new TextDecoder().decode(found.bytes) !== text)

@@ -15,7 +15,7 @@ interface CreateOptions extends LocalOptions {
 export function keysCommand(): Command {
   const keys = new Command("keys").description("create, list and revoke API keys");
 
-  addLocalCommand(keys, "create", "create a key for a principal and print it; it cannot be shown again")
+  addLocalCommand(keys, "create", "create a key for a principal and print it once")
     .argument("<principal>", "the principal of requests with the key")
     .addOption(new Option("--role <role>", "also grant the principal this role").choices(roles))
     .option("--namespace <id>", "the namespace of the role, with its descendants", "$")

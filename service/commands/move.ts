@@ -21,7 +21,7 @@ export function moveCommand(): Command {
       const { database } = readConfig(process.env);
       if (database.kind !== "postgres")
         throw new Error("TILTYARD_DATABASE_URL must name the PostgreSQL database to move to: postgres://...");
-      if (!existsSync(file)) throw new Error(`there is no file ${file}`);
+      if (!existsSync(file)) throw new Error(`no file exists at ${file}`);
       // The driver of PostgreSQL is loaded only when it is needed.
       const { moveToPostgres } = await import("../store/move.ts");
       const rows = await moveToPostgres(file, database);

@@ -19,7 +19,7 @@ export function restoreCommand(): Command {
     .action(async (name: string, options: RestoreOptions) => {
       const backup = resolve(name);
       const database = sqliteFile("pg_restore");
-      if (!existsSync(backup)) throw new Error(`there is no file ${backup}`);
+      if (!existsSync(backup)) throw new Error(`no file exists at ${backup}`);
       if (existsSync(database) && !options.force)
         throw new Error(`${database} exists already; --force replaces it and keeps it under another name`);
       if (existsSync(database)) closeIfIntact(database);

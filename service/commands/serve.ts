@@ -45,7 +45,7 @@ export async function serve(): Promise<void> {
 
 /** Kills a process that does not stop in time. All acknowledged changes are durable. */
 function kill(log: Log): void {
-  log.error("the service did not stop in time and is killed; everything it acknowledged is durable");
+  log.error("the service did not stop in time and is killed; all acknowledged commits are durable");
   // A standard output without a reader would also delay an exit.
   setImmediate(() => process.kill(process.pid, "SIGKILL"));
 }

@@ -30,9 +30,9 @@ export function tablesCommand(): Command {
     },
   );
 
-  addLocalCommand(tables, "undrop", "undrop a table, with all its versions")
+  addLocalCommand(tables, "undrop", "undrop a table with all its versions")
     .argument("<id>", "as `tables dropped` shows it")
-    .argument("[table]", "its new name; its old one when absent")
+    .argument("[table]", "the new name; the old one when absent")
     .addHelpText("after", "\nExample:\n  tiltyard-catalog tables undrop 12 'prod$films_before'")
     .action(async (id: string, name: string | undefined, options: LocalOptions) => {
       const to = name === undefined ? undefined : parseIdentifier(name);

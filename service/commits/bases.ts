@@ -55,7 +55,7 @@ export async function requireReadable(
     if (owner === undefined || !mayRead(owner))
       throw new CatalogError(
         "PermissionDenied",
-        `the version has files in ${base.uri}: they are not the table's, and not those of a table that you may read`,
+        `the version has files in ${base.uri}, which belong neither to the table nor to a table that you may read`,
       );
   }
 }

@@ -37,7 +37,7 @@ export function finishAll({ finishing }: CommitParts, versions: readonly Located
 
 /** Rejects a version whose manifest cannot be placed. @throws CatalogError ConcurrentModification */
 export function refuse({ record: { version, branch } }: LocatedVersion): never {
-  throw withdrawn(`the manifest of version ${version} on branch ${branch} was deleted or its name was taken`);
+  throw withdrawn(`the manifest of version ${version} on branch ${branch} was deleted or its name is in use`);
 }
 
 export function withdrawn(problem: string): CatalogError {

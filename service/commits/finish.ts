@@ -59,7 +59,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     const isWithdrawn = await withdraw(store, record);
     log.warn(
       { ...keysOf(located), isWithdrawn },
-      "a commit cannot be finished: its manifest was deleted, or its name was taken",
+      "a commit cannot be finished: its manifest was deleted, or its name is in use",
     );
     if (isWithdrawn) return undefined;
     const now = await findVersion(store.read, record.tableId, record.branch, record.version);

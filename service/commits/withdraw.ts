@@ -7,7 +7,7 @@ import { manifestName, schemeOf } from "./manifest.ts";
 import type { StoreParts } from "./parts.ts";
 import { hasContentOf, keysOf } from "./place.ts";
 
-const lost = "the manifest was deleted, or its name was taken, before the commit was finished";
+const lost = "the manifest was deleted, or its name was in use, before the commit was finished";
 
 /**
  * Withdraws a commit that was never acknowledged, because its manifest cannot be placed. Its number is free again.

@@ -18,7 +18,7 @@ export function branchOf(request: { readonly branch?: string | undefined }): str
 
 /** Requires that the request refers to `main`. @throws CatalogError InvalidInput */
 export function requireMain(request: { readonly branch?: string | undefined }): void {
-  if (branchOf(request) !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs work on main alone");
+  if (branchOf(request) !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs only change main");
 }
 
 /**
@@ -28,7 +28,7 @@ export function requireMain(request: { readonly branch?: string | undefined }): 
  */
 export function ownBranchOf(request: { readonly name: string }): string {
   if (request.name === mainBranch)
-    throw new CatalogError("InvalidInput", "name: the main branch is always there: name another one");
+    throw new CatalogError("InvalidInput", "name: the main branch always exists: use another name");
   return checkBranch(request.name, "name");
 }
 

@@ -106,7 +106,7 @@ export function applyActions(job: JobRecord, actions: readonly AlterTransactionA
   const applied = actions.reduce(applyAction, given);
   if (!isOpen(job)) {
     if (isDeepStrictEqual(applied, given)) return job;
-    throw new CatalogError("ConcurrentModification", `the job has ended as ${status}: its properties stay`);
+    throw new CatalogError("ConcurrentModification", `the job has ended as ${status}: its properties cannot change`);
   }
   requireFitting("properties", applied.properties, propertiesLengthMax);
   const { reason: newReason, ...newProperties } = applied.properties;
@@ -116,7 +116,7 @@ export function applyActions(job: JobRecord, actions: readonly AlterTransactionA
 /** Requires that properties do not exceed a length as JSON. @throws CatalogError InvalidInput */
 export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
   if (JSON.stringify(properties).length > lengthMax)
-    throw new CatalogError("InvalidInput", `${what}: may hold ${lengthMax} characters as JSON, no more`);
+    throw new CatalogError("InvalidInput", `${what}: must have at most ${lengthMax} characters as JSON`);
 }
 
 /**
@@ -132,7 +132,7 @@ export function requireNameable(table: Identifier): void {
   if (isNameable(table)) return;
   throw new CatalogError(
     "InvalidInput",
-    `id: a job reaches its table by Lance's clients, which take each ${defaultDelimiter} in a name for the end of a namespace: rename it`,
+    `id: Lance's clients interpret each ${defaultDelimiter} in a name as a delimiter, so no job can open this table: rename it`,
   );
 }
 
@@ -163,6 +163,7 @@ function applyAction(state: State, action: AlterTransactionAction): State {
 
 export function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {
   if (from === to || moves[from].includes(to)) return to;
-  const allowed = moves[from].length === 0 ? `${from} is final` : `from ${from} it may go to ${moves[from].join(", ")}`;
-  throw new CatalogError("ConcurrentModification", `a job cannot go from ${from} to ${to}: ${allowed}`);
+  const allowed =
+    moves[from].length === 0 ? `${from} is final` : `from ${from} it can change to ${moves[from].join(", ")}`;
+  throw new CatalogError("ConcurrentModification", `a job cannot change from ${from} to ${to}: ${allowed}`);
 }

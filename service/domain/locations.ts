@@ -59,7 +59,7 @@ export function createLocations(warehouse: Location, assigned: readonly AllowedL
       const allowed = folders.map((each) => each.location.uri).join(" or ") || "a folder of its own namespace";
       throw new CatalogError(
         "PermissionDenied",
-        `location: ${principal.name} may put tables of ${formatIdentifier(namespace)} into ${allowed}: ${JSON.stringify(text)}`,
+        `location: ${principal.name} may only create tables of ${formatIdentifier(namespace)} in ${allowed}: ${JSON.stringify(text)}`,
       );
     },
   };
@@ -86,7 +86,7 @@ export async function takeLocation(
   if ((reserved !== undefined && !isReclaimed) || (await isLocationTaken(session, location.uri, ancestors)))
     throw new CatalogError(
       "TableAlreadyExists",
-      `location: ${location.uri} overlaps with the location of another table, or of a dropped or deregistered one whose files are there`,
+      `location: ${location.uri} overlaps with the location of another table, or of a dropped or deregistered one whose files still exist`,
     );
   if (isReclaimed) await releaseLocation(session, location.uri);
 }

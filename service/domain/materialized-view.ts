@@ -60,7 +60,7 @@ function checkUdtf(kind: CreateRequest["kind"], udtf: CreateRequest["udtf_spec"]
     return;
   }
   if (udtf.kind !== kind)
-    throw new CatalogError("InvalidInput", `udtf_spec.kind: is ${udtf.kind}, and the view's kind is ${kind}`);
+    throw new CatalogError("InvalidInput", `udtf_spec.kind: is ${udtf.kind}, but the kind of the view is ${kind}`);
   if (udtf.partition_by !== undefined && udtf.partition_by_indexed_column !== undefined)
     throw new CatalogError("InvalidInput", "udtf_spec: has partition_by and partition_by_indexed_column: use one");
   // Geneva's client sends the hash of the encoded text, while the protocol specifies that of the decoded content.
@@ -117,7 +117,10 @@ export function prepareRefresh(view: Pick<TableRecord, "properties">, request: R
   const definition = Object.entries(view.properties).filter(([name]) => name.startsWith(prefix));
   const kind = view.properties[`${prefix}kind`];
   if (request.output_limit !== undefined && kind !== undefined && kind !== "chunker")
-    throw new CatalogError("InvalidInput", `output_limit: is for views of the kind chunker, and this one is a ${kind}`);
+    throw new CatalogError(
+      "InvalidInput",
+      `output_limit: is only for views of the kind chunker; this one is a ${kind}`,
+    );
   return prepareJob({
     contract: contracts.refreshMaterializedView,
     request,

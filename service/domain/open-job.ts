@@ -25,7 +25,7 @@ export async function openOnce(store: Store, job: NewJob): Promise<string> {
       if (isDeepStrictEqual(open.parameters, job.opened.parameters)) return job.nameOf(open.id);
       throw new CatalogError(
         "ConcurrentModification",
-        `${describe(job)} has an open job with other parameters, ${job.nameOf(open.id)}: wait for its end, or cancel it`,
+        `${describe(job)} has the open job ${job.nameOf(open.id)} with other parameters: wait for its end, or cancel it`,
       );
     },
     // The lock ensures that one of two concurrent requests sees the job of the other.

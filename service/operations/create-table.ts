@@ -16,7 +16,7 @@ type Request = RequestOf<typeof contract>;
 export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
   // Java's client sends an empty map if no options are set.
   if (Object.keys(request.storage_options ?? {}).length > 0)
-    throw new CatalogError("Unsupported", "storage_options: this catalog writes with its own; leave them out");
+    throw new CatalogError("Unsupported", "storage_options: must be absent: this catalog writes with its own options");
   // An invalid policy must be rejected before rows are written.
   policyIn(request.properties ?? {});
   return inTurn(catalog, request, () => create(request, catalog, caller));

@@ -50,7 +50,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   "JsonArrowDataType.type": "The name of the type, such as `int64` or `fixed_size_list`.",
   data_type: "The Arrow type of the column.",
   fields: "The fields.",
-  nullable: "Whether values may be null.",
+  nullable: "True if values may be null.",
   "UpdateFieldMetadataResponse.fields": "The metadata after the change, by the path of the field.",
 
   // Versions, tags and branches
@@ -121,7 +121,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
 
   // Jobs that fill columns and views
   auto_refresh: "Opens a refresh for new rows of the source.",
-  batch: "Whether the function accepts a batch of rows.",
+  batch: "True if the function accepts a batch of rows.",
   batch_checkpoint_flush_interval_seconds: "Geneva's argument of the same name: the seconds between checkpoints.",
   checkpoint_size: "Geneva's argument of the same name: the number of rows of a checkpoint.",
   cluster: "The Ray cluster of that name in the file of the runner.",
@@ -325,7 +325,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   phase: "The phase of the job that failed.",
   published_version: "The version of the table after the job.",
   result: "The result of a successful job.",
-  retryable: "Whether the job can be retried.",
+  retryable: "True if the job can be retried.",
   rows_assigned: "The number of rows that the job filled.",
   rows_failed: "The number of rows that the job could not fill.",
   rows_remaining: "The number of rows without a value.",

@@ -81,7 +81,7 @@ export async function requireDeletable(
   if (dependents.length > 0)
     throw new CatalogError(
       "InvalidTableState",
-      `${where} is needed by ${dependents.slice(0, 10).join(", ")}. Delete those first`,
+      `${where} is used by ${dependents.slice(0, 10).join(", ")}. Delete those first`,
     );
   const others = new Set([...recorded, ...branches.map((branch) => branch.name)]);
   const nested = [...others].filter((other) => other.startsWith(`${name}/`));

@@ -74,7 +74,7 @@ export async function versionAsked(
 ): Promise<{ readonly version?: number | undefined; readonly branch?: string | undefined }> {
   if (request.tag === undefined) return request;
   if (request.version !== undefined || request.branch !== undefined)
-    throw new CatalogError("InvalidInput", "tag: names a version and its branch: leave out version and branch");
+    throw new CatalogError("InvalidInput", "tag: must not be combined with version or branch");
   return versionOfTag(await requireTag(parts, table, request.tag));
 }
 

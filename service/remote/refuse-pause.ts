@@ -9,6 +9,6 @@ export const refusePause: Handler<
   await requireJob(store.read, parseIdentifier(request.job_id, request.delimiter));
   throw new CatalogError(
     "Unsupported",
-    "jobs cannot be paused: cancel the job, and try it again later (RetryJob): it goes on with the rows that are not filled",
+    "jobs cannot be paused: cancel the job and retry it later (RetryJob). It continues with the unfilled rows",
   );
 };

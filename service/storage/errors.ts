@@ -18,5 +18,5 @@ export async function orUnavailable<Result>(key: string, work: () => Promise<Res
 /** Rejects an object that is read as a whole and exceeds the expected size. @throws CatalogError InvalidTableState */
 export function requireReadable(key: string, sizeBytes: number, bytesMax: number = readBytesMax): void {
   if (sizeBytes > bytesMax)
-    throw new CatalogError("InvalidTableState", `${key} has ${sizeBytes} bytes, and is to have ${bytesMax} at most`);
+    throw new CatalogError("InvalidTableState", `${key} has ${sizeBytes} bytes; ${bytesMax} are allowed`);
 }

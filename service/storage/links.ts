@@ -34,7 +34,7 @@ export class LinkGuard {
     if (root.realPath !== undefined && !isInside(real))
       throw new CatalogError(
         "InvalidTableState",
-        `${path} leads through a symbolic link to ${real}: tables are in folders, register the one that it leads to`,
+        `${path} leads through a symbolic link to ${real}: register that folder`,
       );
   }
 }

@@ -90,7 +90,7 @@ async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   if (filled.length > 0)
     throw new Error(
       `the database that TILTYARD_DATABASE_URL names is not empty. It contains ${filled.join(", ")}: ` +
-        "create a new database and move there. A service that was started over it has made keys and grants already",
+        "create a new database and move there. A service that was started with it has already created keys and grants",
     );
   // The copy contains the two namespaces.
   await target.deleteFrom("namespaces").execute();

@@ -44,7 +44,7 @@ describe("an object that exists", () => {
     const live = namespace({ name: "lancedb", labels: { [stackLabel]: "organization.tiltyard.prod" } });
     expect(refusalOf(namespace({ name: "lancedb" }), live, isRetained)).toBe(
       "the Namespace lancedb belongs to the stack organization.tiltyard.prod. Stacks on one cluster need different " +
-        "settings namespace and serviceAccount. If that stack is gone: kubectl label namespace lancedb tiltyard.dev/stack-",
+        "settings namespace and serviceAccount. If that stack no longer exists: kubectl label namespace lancedb tiltyard.dev/stack-",
     );
   });
 

@@ -821,7 +821,7 @@ describe("the columns of a table", () => {
     const { page } = await signedIn();
     await visit(page, "table/studio/taken?show=schema");
     await page.getByRole("button", { name: "Fill caption" }).click();
-    await page.getByRole("alert").filter({ hasText: "has an open job with other parameters" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "with other parameters: wait for its end" }).waitFor();
   });
 });
 

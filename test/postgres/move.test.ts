@@ -74,7 +74,7 @@ describe("move", () => {
   });
 
   test.each([
-    ["a file that is not there", () => ({ TILTYARD_DATABASE_URL: target.url }), "there is no file"],
+    ["a file that is not there", () => ({ TILTYARD_DATABASE_URL: target.url }), "no file exists at"],
     ["a target that is SQLite", () => ({}), "must name the PostgreSQL database to move to"],
   ])("refuses %s", async (_, settings, message) => {
     const { code, stderr } = await runCatalogCommand(["move", file], settings());

@@ -39,7 +39,7 @@ test("changes nothing for an empty or absent manifest", () => {
 });
 
 test.each([
-  ["{", "manifest: it is not JSON"],
+  ["{", "manifest: is not JSON"],
   ['{"pip": "numpy"}', "manifest: pip: "],
   ['{"requirements_path": "requirements.txt"}', "manifest: requirements_path is a file of the caller's machine"],
   ['{"py_modules": ["./features"]}', "manifest: ./features is a file of the caller's machine: upload it"],

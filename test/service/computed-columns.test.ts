@@ -116,7 +116,7 @@ describe("a column that a function computes", () => {
     });
     expect(huge.error).toMatchObject({
       status: 400,
-      detail: expect.stringContaining("the job's parameters: may hold"),
+      detail: expect.stringContaining("the job's parameters: must have at most"),
     });
   });
 

@@ -72,8 +72,8 @@ test("each example is accepted and has its response", { timeout: 120_000 }, asyn
 
 test("every operation has an example, except for those that are always rejected", () => {
   const examples: readonly Example[] = JSON.parse(readFileSync(file, "utf8"));
-  const missing = new Set(Object.keys(operations)).difference(new Set(examples.map(({ operation }) => operation)));
-  expect([...missing]).toEqual(["pauseRemoteJob", "resumeRemoteJob"]);
+  const present = new Set<string>(examples.map(({ operation }) => operation));
+  expect(Object.keys(operations).filter((name) => !present.has(name))).toEqual(["pauseRemoteJob", "resumeRemoteJob"]);
 });
 
 function fieldOf(value: unknown, name: string): unknown {

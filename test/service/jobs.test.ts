@@ -55,7 +55,7 @@ describe("a backfill", () => {
     await catalog.call("createTableBranch", { id, name: "side" });
     expect((await backfill(id, "twice", { branch: "side" })).error).toMatchObject({
       status: 400,
-      detail: "branch: jobs work on main alone",
+      detail: "branch: jobs only change main",
     });
   });
 
@@ -69,7 +69,7 @@ describe("a backfill", () => {
     for (const operation of ["alterTableBackfillColumns", "compactTable"] as const)
       expect((await catalog.call(operation, { id: named, column: "twice" }, byMark)).error).toMatchObject({
         status: 400,
-        detail: expect.stringContaining("a job reaches its table by Lance's clients"),
+        detail: expect.stringContaining("so no job can open this table"),
       });
   });
 

@@ -128,10 +128,10 @@ describe("CreateMaterializedView", () => {
       [{ ...chunker, udtf_spec: { ...udtf_spec, kind: "udtf" } }, "udtf_spec.kind: is udtf"],
       [{ ...chunker, udtf_spec: { ...udtf_spec, udtf_sha: "00" } }, "udtf_spec.udtf_sha: the SHA-256"],
       [{ ...chunker, udtf_spec: { ...udtf_spec, partition_by: "a", partition_by_indexed_column: "b" } }, "use one"],
-      [{ ...query, source_query: "x".repeat(200_000) }, "the view's definition: may hold 196608 characters"],
+      [{ ...query, source_query: "x".repeat(200_000) }, "the view's definition: must have at most 196608 characters"],
       [
         { ...chunker, udtf_spec: { ...udtf_spec, manifest: "x".repeat(150_000) }, with_no_data: false },
-        "the job's parameters: may hold 229376 characters",
+        "the job's parameters: must have at most 229376 characters",
       ],
       [{ ...query, output_schema: "AAAA" }, "output_schema: "],
       [{ ...query, output_schema: Buffer.from(arrowStream(films)).toString("base64") }, "it has rows"],

@@ -330,9 +330,9 @@ describe("a branch", () => {
     await writeBranch(table, "grandchild", 1, { parentBranch: "gone", identifier: ids("side", "gone", "grandchild") });
     await writeBranch(table, "stranger", 1, { parentBranch: "gone", identifier: ids("other", "gone", "stranger") });
     const refused = async () => (await catalog.call("deleteTableBranch", { id: table.id, name: "side" })).error.detail;
-    expect(await refused()).toContain("is needed by branch child, branch grandchild.");
+    expect(await refused()).toContain("is used by branch child, branch grandchild.");
     await catalog.call("deleteTableBranch", { id: table.id, name: "child" });
-    expect(await refused()).toContain("is needed by branch grandchild.");
+    expect(await refused()).toContain("is used by branch grandchild.");
     await catalog.call("deleteTableBranch", { id: table.id, name: "grandchild" });
     expect((await catalog.call("deleteTableBranch", { id: table.id, name: "side" })).status).toBe(200);
   });

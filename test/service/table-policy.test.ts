@@ -185,7 +185,7 @@ describe("a table's policy", () => {
 
 test("what looks after a table is refused on a branch: jobs work on main", async () => {
   const id = await createFilms(catalog);
-  const refused = { status: 400, detail: "branch: jobs work on main alone" };
+  const refused = { status: 400, detail: "branch: jobs only change main" };
   for (const answer of [
     await catalog.call("compactTable", { id, branch: "side" }),
     await catalog.call("buildTableIndex", { id, branch: "side", column: "id", index_type: "BTREE" }),

@@ -11,7 +11,7 @@ export const retryJob: Handler<typeof managementContracts.retryJob> = async (req
   if (status !== "Failed" && status !== "Canceled")
     throw new CatalogError(
       "ConcurrentModification",
-      `the job is ${status}: only what has failed or was canceled is tried again`,
+      `the job is ${status}: only failed and canceled jobs can be retried`,
     );
   const contract = { operationId: operation };
   const table = await presentTable(store.read, job);

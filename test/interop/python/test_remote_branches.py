@@ -59,7 +59,7 @@ def test_branches_begin_where_they_are_told(films):
         films.branches.create("side")
     with pytest.raises(Exception, match="missing"):
         films.branches.checkout("missing")
-    with pytest.raises(Exception, match="is needed by branch of_branch"):
+    with pytest.raises(Exception, match="is used by branch of_branch"):
         films.branches.delete("side")
     films.branches.delete("of_version")
     with pytest.raises(Exception, match="of_version"):

@@ -60,10 +60,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tiltyard.job", description="Runs one attempt of a job.")
-    parser.add_argument("id", help="the job's id, as the catalog answered it")
+    parser.add_argument("id", help="the id that the catalog returned to the request for the job")
     parser.add_argument("--attempt", type=int, required=True, help="the number that a runner has claimed")
     parser.add_argument(
-        "--lease-seconds", type=float, default=LEASE_SECONDS, help="how long it goes on without an accepted heartbeat"
+        "--lease-seconds", type=float, default=LEASE_SECONDS, help="how long it continues without an accepted heartbeat"
     )
     return parser.parse_args(arguments)
 
