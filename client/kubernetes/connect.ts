@@ -35,7 +35,7 @@ export async function connect(parameters: ConnectParameters): Promise<KubeConfig
   }
 }
 
-/** The values that the library invents without a kubeconfig. */
+/** The defaults of the library without a kubeconfig. */
 const madeUp = { context: "loaded-context", server: "http://localhost:8080" };
 
 function connectLocal(context: string | undefined): KubeConfig {

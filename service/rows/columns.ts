@@ -39,7 +39,7 @@ interface ColumnRequest extends Pick<VersionRequest, "id" | "caller"> {
 const limits = ["where", "num_frags"] as const;
 type Limits = { readonly [Name in (typeof limits)[number]]?: unknown };
 
-/** Rejects limits for a computed column, of which lancedb fills all rows without a current value. */
+/** Rejects limits for a computed column, because lancedb fills all of its rows without a current value. */
 function refuseLimits(request: Limits): void {
   const given = limits.find((name) => request[name] !== undefined);
   if (given === undefined) return;

@@ -124,7 +124,7 @@ function createTeams(name: string, settings: RayPlatformSettings, parent: RayPla
   return settings.teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...settings, peers, team }, { parent }));
 }
 
-/** Returns the pods in addition to Ray's own that may connect to Ray's. An operator calls their dashboards. */
+/** Returns the pods that may connect to Ray's pods, apart from these. The operator calls the dashboards. */
 function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings) {
   const itsNamespace = operator.source === "none" ? operator.namespace : undefined;
   const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorLabels)] : [podsOf(itsNamespace)];

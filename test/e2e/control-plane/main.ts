@@ -9,5 +9,5 @@ import { ControlPlane } from "./control-plane.ts";
 const plane = await ControlPlane.start(prepareTools());
 await addPlatformNodes(plane.api);
 process.stdout.write(`${plane.kubeconfigPath}\n`);
-// The timer keeps this process alive, with which its programs exit.
+// The timer keeps this process alive. Its programs exit with it.
 setInterval(() => {}, 60_000);

@@ -1,4 +1,4 @@
-"""The tour and the pages for this machine, in one folder and over one catalog, as a newcomer follows them."""
+"""README, tour, guides and pages of clients, one after the other in one folder over one data/, as a newcomer follows them."""
 
 import os
 import re
@@ -14,7 +14,7 @@ SECONDS = 600
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """Returns the code blocks of a page in one language."""
+    """Returns the code blocks of a page below docs/ in one language."""
     found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", (PROJECT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
     return [textwrap.dedent(text) for _, text in found]
 
@@ -44,6 +44,16 @@ def run(catalog, folder: Path, program: list[str]) -> str:
 
 def shell(catalog, folder: Path, text: str) -> str:
     return run(catalog, folder, ["bash", "-euo", "pipefail", "-c", text])
+
+
+@pytest.mark.timeout(SECONDS)
+def test_the_quickstart_of_the_readme_fills_a_column(catalog, folder):
+    [quickstart, *_] = blocks("../README.md", "sh")
+    [output, *_] = blocks("../README.md", "text")
+    # The node_modules of the folder are installed already, and it has no scripts.
+    assert quickstart == "npm ci && npm run quickstart\n"
+    printed = shell(catalog, folder, "npx tiltyard quickstart")
+    assert printed.startswith("".join(output.splitlines(keepends=True)[1:]))
 
 
 def test_the_tour_with_curl_works_twice(catalog, folder):
@@ -80,6 +90,7 @@ def test_the_guide_to_jobs_works_after_the_other_pages(catalog, runner, folder):
 
 
 def test_client_pages_work_after_the_other_pages(catalog, folder):
-    for page in ("clients/pylance.md", "clients/lancedb.md"):
-        for program in blocks(page, "python"):
-            run(catalog, folder, [sys.executable, "-c", program])
+    for page in ("clients/pylance.md", "clients/lancedb.md", "clients/curl.md"):
+        printed = [run(catalog, folder, [sys.executable, "-c", program]) for program in blocks(page, "python")]
+        printed += [shell(catalog, folder, program) for program in blocks(page, "sh")]
+        assert "".join(printed) == "".join(blocks(page, "text"))
