@@ -17,7 +17,7 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   protocol: library,
   client: library,
   console: [...library, "assets/*.{css,html,js,svg}"],
-  service: programs,
+  service: [...programs, "pages/examples.json"],
   runner: [...programs, "job/requirements.txt", "job/tiltyard/**/*.py"],
   infra: [...library, "PulumiPlugin.yaml"],
   tiltyard: programs,
@@ -104,10 +104,13 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
   });
 });
 
-test("the console and the runner contain the files that they read", () => {
+test("the console, the service and the runner contain the files that they read", () => {
   expect(unpack("console").files).toEqual(
-    expect.arrayContaining(["index.html", "main.js", "theme.js", "console.css"].map((file) => `assets/${file}`)),
+    expect.arrayContaining(
+      ["index.html", "main.js", "theme.js", "console.css", "swagger-ui-bundle.js"].map((file) => `assets/${file}`),
+    ),
   );
+  expect(unpack("service").files).toContain("pages/examples.json");
   const job = sourceFiles("runner", ["job/tiltyard/**/*.py", "job/requirements.txt"]);
   expect(job).toContain("job/tiltyard/job/__main__.py");
   expect(unpack("runner").files).toEqual(expect.arrayContaining([...job]));
