@@ -68,7 +68,7 @@ function parse(manifest: string): z.infer<typeof Manifest> {
   try {
     content = JSON.parse(manifest);
   } catch {
-    return refuse("it is not JSON");
+    return refuse("is not JSON");
   }
   const parsed = Manifest.safeParse(content);
   if (parsed.success) return parsed.data;

@@ -112,7 +112,7 @@ describe("a column that a function computes", () => {
     const huge = await catalog.call("alterTableBackfillColumns", {
       id,
       column: "length",
-      manifest: "x".repeat(230_000),
+      manifest: JSON.stringify({ pip: ["x".repeat(230_000)] }),
     });
     expect(huge.error).toMatchObject({
       status: 400,

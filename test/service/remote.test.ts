@@ -74,7 +74,10 @@ describe("LanceDB's remote client", () => {
     const { job_id } = await openJob();
     for (const name of ["pauseRemoteJob", "resumeRemoteJob"] as const) {
       const { error } = await catalog.call(name, { job_id });
-      expect(error).toMatchObject({ status: 406, detail: expect.stringContaining("cancel the job, and try it again") });
+      expect(error).toMatchObject({
+        status: 406,
+        detail: expect.stringContaining("cancel the job and retry it later"),
+      });
       expect((await catalog.call(name, { job_id: "missing" })).error.status).toBe(404);
     }
     expect((await catalog.call("describeRemoteJob", { job_id })).body.job_state).toBe("IN_PROGRESS");
