@@ -33,11 +33,14 @@ interface Computation {
   readonly source: string;
   readonly inputs: readonly string[];
   readonly isAutomatic: boolean;
+  /** The beginning of the hash of the function's code, which identifies its version. */
+  readonly version?: string;
 }
 
 /** The status of an operation that the catalog does not support. */
 const unsupported = 406;
 const depthMax = 6;
+const versionLength = 12;
 /** The number of columns above which they have a filter. */
 const filteredMin = 20;
 
@@ -168,6 +171,7 @@ export function computationOf(metadata: Readonly<Record<string, string>>): Compu
       source: metadata["virtual_column.udf_name"] ?? "",
       inputs: namesIn(metadata["virtual_column.udf_inputs"]),
       isAutomatic: metadata["virtual_column.auto_backfill"] === "true",
+      version: (metadata["virtual_column.udf"]?.split("/").at(-1) ?? "").slice(0, versionLength),
     };
   if (metadata.computed_column === undefined) return undefined;
   return {
@@ -257,6 +261,14 @@ export function JobButton({
   );
 }
 
+/** Returns the source of a materialized view, as Geneva stores it in the schema; undefined for any other table. */
+export function viewSourceOf(metadata: Readonly<Record<string, string>>): Identifier | undefined {
+  const name = metadata["geneva::view::base_table"];
+  if (name === undefined) return undefined;
+  const path = metadata["geneva::view::namespace_path"];
+  return [...(path === undefined || path === "" ? [] : path.split("$")), ...name.split("$")];
+}
+
 /** The source of a materialized view; nothing for any other table. */
 function View({
   id,
@@ -267,10 +279,8 @@ function View({
   readonly metadata: Readonly<Record<string, string>>;
   readonly mayFill: boolean;
 }) {
-  const name = metadata["geneva::view::base_table"];
-  if (name === undefined) return null;
-  const path = metadata["geneva::view::namespace_path"];
-  const source = [...(path === undefined || path === "" ? [] : path.split("$")), ...name.split("$")];
+  const source = viewSourceOf(metadata);
+  if (source === undefined) return null;
   const refresh = () => call("refreshMaterializedView", { id });
   return (
     <Note>

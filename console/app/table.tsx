@@ -7,6 +7,7 @@ import { Rows } from "./data.tsx";
 import { nameOf } from "./format.ts";
 import { History } from "./history.tsx";
 import { JobList } from "./jobs.tsx";
+import { Lineage } from "./lineage.tsx";
 import { Overview } from "./overview.tsx";
 import { useAction, useCall, useTitle } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
@@ -21,6 +22,7 @@ const tabs: readonly (readonly [key: string, label: string, part: ComponentType<
   ["overview", "Overview", Overview],
   ["history", "History", History],
   ["schema", "Schema", Schema],
+  ["lineage", "Lineage", Lineage],
   ["data", "Data", Rows],
   ["tags", "Tags", Tags],
   ["jobs", "Jobs", ofNamespace("jobs", JobList)],

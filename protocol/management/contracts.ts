@@ -25,7 +25,7 @@ import { putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
 import { searchNamespace } from "./search.ts";
-import { listDroppedTables, protectTable, undropTable, unprotectTable } from "./table.ts";
+import { listDroppedTables, listTableViews, protectTable, undropTable, unprotectTable } from "./table.ts";
 import { listTransactions } from "./transaction.ts";
 import { listTableHistory } from "./version.ts";
 
@@ -66,6 +66,7 @@ export const managementContracts = {
   unprotectTable,
   listTableRows,
   listTableHistory,
+  listTableViews,
 } as const satisfies Record<string, AnyContract>;
 
 export type ManagementContracts = typeof managementContracts;

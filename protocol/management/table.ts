@@ -69,3 +69,15 @@ export const unprotectTable = defineContract({
   errors: [404],
   access: onPath("admin"),
 });
+
+export const listTableViews = defineContract({
+  operationId: "ListTableViews",
+  summary: "List the materialized views whose source is a table, as far as the caller may read them",
+  methods: ["GET"],
+  path: "/management/v1/table/{id}/view/list",
+  response: z
+    .object({ context, views: z.array(id).describe("The views that were created through the catalog.") })
+    .meta({ id: "ListTableViewsResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});

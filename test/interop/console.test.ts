@@ -811,6 +811,17 @@ describe("the columns of a table", () => {
     const { page } = await signedIn();
     await visit(page, "table/studio/view?show=schema");
     await page.getByRole("link", { name: "studio$scenes" }).waitFor();
+    await visit(page, "table/studio/view?show=lineage");
+    await page
+      .getByRole("region", { name: "Lineage of studio$view" })
+      .getByRole("link", { name: "studio$scenes" })
+      .click();
+    await page.getByRole("heading", { level: 1, name: "scenes" }).waitFor();
+    const graph = page.getByRole("region", { name: "Lineage of studio$scenes" });
+    await graph.getByRole("link", { name: "studio$view" }).waitFor();
+    await graph.locator("text", { hasText: "function: caption_frame" }).waitFor();
+    await row(page, /^caption *frame, title *function caption_frame *[0-9a-f]{12}/).waitFor();
+    await visit(page, "table/studio/view?show=schema");
     await page.getByRole("button", { name: "Refresh studio$view" }).click();
     await page.getByRole("heading", { level: 1, name: "Refresh the view" }).waitFor();
   });
@@ -1057,6 +1068,7 @@ describe("the page", () => {
     "table/studio/scenes?show=data",
     "table/studio/scenes?show=jobs",
     "table/studio/scenes?show=connect",
+    "table/studio/scenes?show=lineage",
     "table/studio/wide?show=data",
     "table/production/nothing",
     "search?show=names&name=film",

@@ -205,3 +205,22 @@ describe("RefreshMaterializedView", () => {
     expect((await refresh([...plain, "missing"])).error).toMatchObject({ status: 404, code: 4 });
   });
 });
+
+test("ListTableViews lists the views of a table that the caller may read, in any namespace", async () => {
+  const source = await newView();
+  await catalog.call("createTable", { id: source }, { body: arrowStream(films) });
+  const views = [await newView(), await newView()];
+  const of = (table: readonly string[]) => ({
+    ...query,
+    source_query: JSON.stringify({ base: {}, source_table: table.join("$") }),
+  });
+  for (const id of views) await create(id, of(source));
+  await create(await newView(), of(["films"]));
+  const list = async (key?: string) =>
+    (await catalog.call("listTableViews", { id: source }, key === undefined ? {} : { key })).body.views;
+  expect((await list()).sort()).toEqual([...views].sort());
+  const [first = []] = views;
+  const grants = { [source[0] ?? ""]: "reader", [first[0] ?? ""]: "reader" } as const;
+  expect(await list(await catalog.keyFor(uniqueName("reader"), grants))).toEqual([first]);
+  expect((await catalog.call("listTableViews", { id: ["missing"] })).status).toBe(404);
+});

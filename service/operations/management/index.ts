@@ -22,6 +22,7 @@ import { listJobs } from "./list-jobs.ts";
 import { listPrincipals } from "./list-principals.ts";
 import { listTableHistory } from "./list-table-history.ts";
 import { listTableRows } from "./list-table-rows.ts";
+import { listTableViews } from "./list-table-views.ts";
 import { listTransactions } from "./list-transactions.ts";
 import { openJob } from "./open-job.ts";
 import { protectTable } from "./protect-table.ts";
@@ -67,6 +68,7 @@ export const managementHandlers: {
   listPrincipals,
   listTableHistory,
   listTableRows,
+  listTableViews,
   listTransactions,
   protectTable,
   putTablePolicy,
