@@ -25,7 +25,9 @@ describe("what needs no credential", () => {
 
   test.each(["/docs", "/console"])("is the page at %s, with everything from this service", async (path) => {
     const answer = await catalog.fetch(path, withoutCredential);
-    expect(answer.headers.get("content-security-policy")).toMatch(/default-src '(self|none)'/);
+    const policy = answer.headers.get("content-security-policy");
+    expect(policy).toMatch(/default-src '(self|none)'/);
+    expect(policy).toContain("frame-ancestors 'none'");
     const page = await answer.text();
     const links = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? "");
     expect(links.length).toBeGreaterThan(2);
@@ -213,7 +215,7 @@ test("the error schema is the same in the document and on the wire", async () =>
   expect(ErrorResponse.strict().safeParse(await response.json()).success).toBe(true);
 });
 
-test("the log reports interrupted rows as a failure under the id of the request", async () => {
+test("the log reports interrupted rows as a failure under the id of the request", { timeout: 120_000 }, async () => {
   const key = "the-secret-key-0123456789abcdef";
   const program = startProgram(["service/main.ts", "serve"], {
     TILTYARD_DATA_DIR: temporaryFolder("tiltyard-log-"),
