@@ -59,7 +59,7 @@ beforeAll(async () => {
   // The copy of an open database has a log.
   for (const suffix of ["", "-wal"]) copyFileSync(join(dataDir, `catalog.sqlite${suffix}`), `${source}${suffix}`);
   await service.stop();
-});
+}, 10 * pointMs);
 afterAll(() => server.destroy());
 
 test(`${points} interrupted moves copy all or nothing`, { timeout: points * pointMs }, async () => {
