@@ -29,11 +29,14 @@ export function addPolicyCommand(jobs: Command): void {
     .action(async (table: string, options: Options) => {
       const target = requiredCatalog(options);
       const id = parseIdentifier(table);
-      if (options.file !== undefined)
-        await createManagementClient(target).putTablePolicy({ id, ...parsePolicy(options.file) });
+      const management = createManagementClient(target);
+      if (options.file !== undefined) await management.putTablePolicy({ id, ...parsePolicy(options.file) });
       const { properties = {} } = await createCatalogClient(target).describeTable({ id });
       const policy = policyIn(properties);
       print(options, policy, stringify(policy).trimEnd());
+      const { problems } = await management.listPolicyProblems({ id });
+      for (const { policy: name, column, problem } of problems)
+        process.stderr.write(`${name}${column === undefined ? "" : ` of ${column}`} opens no jobs: ${problem}\n`);
     });
 }
 

@@ -1,7 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { call, type RequestTo } from "./api.ts";
-import { useAction } from "./queries.ts";
-import { announce, Facts, Failure, Field, Hint, Input, readForm, Select } from "./view.tsx";
+import { useAction, useCall } from "./queries.ts";
+import { announce, Facts, Failure, Field, Hint, Input, Note, readForm, Select, sentence } from "./view.tsx";
 
 type Policies = Omit<RequestTo<"putTablePolicy">, "id">;
 
@@ -31,6 +31,7 @@ export function Policy({
   readonly mayWrite: boolean;
 }) {
   const { run, failed, isBusy } = useAction();
+  const { data } = useCall("listPolicyProblems", { id });
   const policy = policyOf(properties);
   const { auto_compact: compact, auto_build_index: indices = [], auto_clean_up: cleanUp } = policy;
   async function edit() {
@@ -60,6 +61,9 @@ export function Policy({
           ]}
         />
       )}
+      {data?.problems.map(({ policy: part, column, problem }) => (
+        <Note key={`${part} ${column}`}>{sentence(`no job can be opened: ${problem}`)}</Note>
+      ))}
       {mayWrite && (
         <button type="button" class="outline small" aria-disabled={isBusy} onClick={edit}>
           Edit the policy

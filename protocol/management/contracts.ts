@@ -21,7 +21,7 @@ import {
   startJobAttempt,
 } from "./job-attempt.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
-import { putTablePolicy } from "./policy.ts";
+import { listPolicyProblems, putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
 import { searchNamespace } from "./search.ts";
@@ -58,6 +58,7 @@ export const managementContracts = {
   buildTableIndex,
   cleanUpTable,
   putTablePolicy,
+  listPolicyProblems,
   createJobKey,
   searchNamespace,
   listDroppedTables,

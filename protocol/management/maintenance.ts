@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { characters, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, fieldPath, branch as inBranch, optional } from "../fields.ts";
+import { commonRequest, context, count, fieldPath, branch as inBranch, optional, word } from "../fields.ts";
 
 /** The response of operations that open maintenance jobs. */
 const MaintenanceResponse = z
@@ -23,16 +23,20 @@ const running = {
 
 export const compactFields = { ...running, target_rows_per_fragment: optional(count.min(1)) };
 
+/** The types of indices that jobs build. */
+const jobIndexTypes = [
+  ...(["BTREE", "BITMAP", "LABEL_LIST", "NGRAM", "ZONEMAP", "BLOOMFILTER", "FTS", "INVERTED", "RTREE"] as const),
+  ...(["IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_RQ", "IVF_HNSW_FLAT", "IVF_HNSW_PQ", "IVF_HNSW_SQ"] as const),
+] as const;
+
 export const buildIndexFields = {
   ...running,
   column: fieldPath,
-  index_type: text(characters.name)
-    .min(1)
-    .describe("The type of the index, such as BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP, FTS, IVF_FLAT or IVF_PQ."),
+  index_type: word(jobIndexTypes),
   name: optional(text(characters.name).min(1)).describe(
     "The name of the index; the column with the suffix `_idx` when absent.",
   ),
-  distance_type: optional(text(characters.name)),
+  distance_type: optional(word(["l2", "cosine", "dot", "hamming"])),
   num_partitions: optional(count.min(1).max(numbers.partitions)),
   num_sub_vectors: optional(count.min(1).max(numbers.subVectors)),
 };

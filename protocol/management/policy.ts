@@ -47,6 +47,24 @@ export const TablePolicy = {
   auto_clean_up: CleanUp.optional(),
 };
 
+const Problem = z
+  .object({
+    policy: z.enum(["auto_compact", "auto_build_index", "auto_clean_up"]),
+    column: z.string().optional().describe("The column of auto_build_index."),
+    problem: z.string().describe("The reason why no job can be opened, such as a column that no longer exists."),
+  })
+  .meta({ id: "PolicyProblem" });
+
+export const listPolicyProblems = defineContract({
+  operationId: "ListPolicyProblems",
+  summary: "List the parts of a table's policy whose jobs cannot be opened, each with the reason",
+  methods: ["GET"],
+  path: "/management/v1/table/{id}/policy/problem/list",
+  response: z.object({ context, problems: z.array(Problem) }).meta({ id: "ListPolicyProblemsResponse" }),
+  errors: [404],
+  access: onPath("reader"),
+});
+
 export const putTablePolicy = defineContract({
   operationId: "PutTablePolicy",
   summary: "Replace the policy by which the catalog opens maintenance jobs for a table",

@@ -1,18 +1,21 @@
 import {
   CatalogError,
+  catalogPrincipal,
   contracts,
   defaultDelimiter,
+  type ErrorKind,
   type Identifier,
+  isSystemTable,
   managementContracts,
   type Role,
 } from "@tiltyard/protocol";
-import { isAllowed } from "../auth/authenticator.ts";
-import { isNameable, type NewJob, prepareJob } from "../domain/job.ts";
+import { authorize } from "../auth/authenticator.ts";
+import { type NewJob, prepareJob, requireNameable } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { parametersOf } from "../domain/parameters.ts";
 import type { Policy } from "../domain/policy.ts";
 import type { Caller } from "../domain/transaction.ts";
-import { checkBackfill, requireColumn } from "../rows/columns.ts";
+import { checkBackfill, indexedColumn } from "../rows/columns.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { Automation } from "../store/automations.ts";
 import { listGrantsOf } from "../store/grants.ts";
@@ -25,59 +28,68 @@ interface Parts {
 }
 
 /**
- * Prepares the job of an automation; undefined if its target no longer exists or no job can name the table. @throws
- * CatalogError
+ * Prepares the job of an automation.
+ *
+ * @throws CatalogError with the reason why no job can be opened: `obstacles` until the table, the policy or the roles
+ * change.
  */
 export async function automaticJob(
   { store, rows }: Parts,
   { identifier }: TableRecord,
   { kind, target, principal }: Automation,
-  { auto_compact, auto_build_index, auto_clean_up }: Policy,
-): Promise<NewJob | undefined> {
-  if (!isNameable(identifier)) return undefined;
-  const grants = await listGrantsOf(store.read, principal);
-  const caller: Caller = { principal: { name: principal, grants }, requestId: "" };
-  const may = (role: Role, object: Identifier) => isAllowed({ grants }, { role, object });
-  const ofTable = (contract: { readonly operationId: string }, request: object | undefined) =>
-    request && prepareJob({ contract, caller, table: identifier, parameters: parametersOf({ ...request }) });
+  { auto_compact, auto_build_index = [], auto_clean_up }: Policy,
+): Promise<NewJob> {
+  requireNameable(identifier);
+  // The catalog looks after Geneva's records and no other tables.
+  const isOfCatalog = principal === catalogPrincipal && isSystemTable(identifier);
+  const ofCatalog = [{ namespace: identifier, role: "writer" }] as const;
+  const opener = { name: principal, grants: isOfCatalog ? ofCatalog : await listGrantsOf(store.read, principal) };
+  const caller: Caller = { principal: opener, requestId: "" };
+  const requireRole = (role: Role, object: Identifier) => authorize(opener, [{ role, object }]);
+  const jobOf = (contract: { readonly operationId: string }, request: object) =>
+    prepareJob({ contract, caller, table: identifier, parameters: parametersOf({ ...request }) });
   switch (kind) {
     case "backfill": {
-      if (!may("writer", identifier)) return undefined;
-      const stored = await unlessGone(() => checkBackfill(rows, { id: identifier, column: target, caller }));
-      return ofTable(contracts.alterTableBackfillColumns, stored && { column: target, manifest: stored.manifest });
+      requireRole("writer", identifier);
+      const { manifest } = await checkBackfill(rows, { id: identifier, column: target, caller });
+      return jobOf(contracts.alterTableBackfillColumns, { column: target, manifest });
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));
+      if (view === undefined) throw new CatalogError("InvalidInput", "the view no longer exists");
       // The view contains rows of this table, so its principal must still be a reader of the table.
-      if (view === undefined || !may("reader", identifier) || !may("writer", view.identifier)) return undefined;
-      const request = { id: view.identifier, delimiter: defaultDelimiter };
-      return unlessGone(async () => prepareRefresh(view, request, caller));
+      requireRole("reader", identifier);
+      requireRole("writer", view.identifier);
+      return prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
     }
     case "compact": {
-      const { small_fragments: _, ...request } = auto_compact ?? {};
-      return ofTable(managementContracts.compactTable, auto_compact && request);
+      requireRole("writer", identifier);
+      const { small_fragments: _, ...request } = required(auto_compact);
+      return jobOf(managementContracts.compactTable, request);
     }
     case "build_index": {
-      const found = auto_build_index?.find(({ column }) => column === target);
-      const { new_fragments: _, ...request } = found ?? {};
-      const present = await unlessGone(async () => {
-        await requireColumn(rows, { id: identifier, column: target, caller });
-        return request;
-      });
-      return ofTable(managementContracts.buildTableIndex, found && present);
+      requireRole("writer", identifier);
+      const policy = required(auto_build_index.find(({ column }) => column === target));
+      const { new_fragments: _, ...request } = policy;
+      const column = await indexedColumn(rows, { ...policy, id: identifier, caller });
+      return jobOf(managementContracts.buildTableIndex, { ...request, column });
     }
     case "clean_up": {
-      const { versions: _, ...request } = auto_clean_up ?? {};
-      return ofTable(managementContracts.cleanUpTable, auto_clean_up && request);
+      requireRole("writer", identifier);
+      const { versions: _, ...request } = required(auto_clean_up);
+      return jobOf(managementContracts.cleanUpTable, request);
     }
   }
 }
 
-async function unlessGone<Found>(find: () => Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await find();
-  } catch (error) {
-    if (error instanceof CatalogError && ["TableColumnNotFound", "InvalidInput"].includes(error.kind)) return undefined;
-    throw error;
-  }
+const obstacles: readonly ErrorKind[] = ["TableColumnNotFound", "InvalidInput", "PermissionDenied"];
+
+/** Reports whether an error is a reason why no job can be opened for now. */
+export function isObstacle(error: unknown): error is CatalogError {
+  return error instanceof CatalogError && obstacles.includes(error.kind);
+}
+
+function required<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new CatalogError("InvalidInput", "the policy no longer has this part");
+  return part;
 }

@@ -1,6 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { mainBranch } from "../domain/branch.ts";
+import type { NewJob } from "../domain/job.ts";
 import { doesTheSame, openOnce } from "../domain/open-job.ts";
 import { type Policy, policyIn } from "../domain/policy.ts";
 import type { Log } from "../log.ts";
@@ -9,7 +10,7 @@ import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutoma
 import { findOpenJobs } from "../store/jobs.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
-import { automaticJob } from "./automatic-job.ts";
+import { automaticJob, isObstacle } from "./automatic-job.ts";
 import { dueAfter } from "./due-after.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
@@ -97,11 +98,13 @@ async function openDue(
   { state, policy }: { readonly state: TableState; readonly policy: Policy },
 ): Promise<boolean> {
   const { store } = parts;
-  const job = await automaticJob(parts, table, automation, policy);
-  if (job === undefined) {
-    await store.write((session) =>
-      isOfColumnOrView(automation) ? deleteAutomation(session, automation) : noteSeen(session, automation, state),
-    );
+  let job: NewJob;
+  try {
+    job = await automaticJob(parts, table, automation, policy);
+  } catch (error) {
+    if (!isObstacle(error)) throw error;
+    // A policy remains due until its job can be opened. ListPolicyProblems returns the reason.
+    if (isOfColumnOrView(automation)) await store.write((session) => deleteAutomation(session, automation));
     return true;
   }
   const target = await findTable(store.read, job.table);
@@ -118,7 +121,7 @@ async function openDue(
   return true;
 }
 
-/** Reports whether an automation ends with its column or view. A policy, in contrast, may be set before its column exists. */
+/** Reports whether an automation ends with its column or view. A policy, in contrast, remains until it is replaced. */
 function isOfColumnOrView({ kind }: Automation): boolean {
   return kind === "backfill" || kind === "refresh";
 }

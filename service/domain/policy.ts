@@ -17,7 +17,12 @@ type PolicyName = keyof typeof TablePolicy;
 const names = Object.keys(TablePolicy) as PolicyName[];
 /** The initial state, in which existing rows may open a job. */
 const nothingSeen = { version: 0, fragment: -1 } as const;
-const policyKinds: readonly Automation["kind"][] = ["compact", "build_index", "clean_up"];
+/** The parts of a policy by the kinds of their automations. */
+export const policyNames = {
+  compact: "auto_compact",
+  build_index: "auto_build_index",
+  clean_up: "auto_clean_up",
+} as const satisfies Partial<Record<Automation["kind"], PolicyName>>;
 
 type Properties = TableRecord["properties"];
 
@@ -56,7 +61,7 @@ export async function applyPolicy(
   ];
   const present = table.isAutomated ? await listAutomations(session, table.id) : [];
   for (const each of present)
-    if (policyKinds.includes(each.kind) && !wanted.some(({ kind, target }) => isSame(each, kind, target)))
+    if (each.kind in policyNames && !wanted.some(({ kind, target }) => isSame(each, kind, target)))
       await deleteAutomation(session, each);
   for (const each of wanted)
     await putAutomation(session, { tableId: table.id, ...each, principal: principal.name, seen: nothingSeen });

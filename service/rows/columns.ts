@@ -1,6 +1,7 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { ResultOf } from "./call.ts";
 import type { Readings } from "./child/operations.ts";
+import { findField, pathOf } from "./field-path.ts";
 import type { Reader, VersionRequest } from "./reader.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
@@ -47,30 +48,43 @@ function refuseLimits(request: Limits): void {
 }
 
 /**
- * Requires that the latest version of a table has a column. Without Lance's library, nothing is checked.
+ * Returns the path of a column as Lance lists it, after checking that a job can build an index of it. Without Lance's
+ * library, nothing is checked.
  *
- * @throws CatalogError TableNotFound, TableVersionNotFound, TableColumnNotFound
+ * @throws CatalogError TableNotFound, TableVersionNotFound, TableColumnNotFound; InvalidInput for vectors in a struct.
  */
-export async function requireColumn(rows: Reader, { id, column, caller }: ColumnRequest): Promise<void> {
+export async function indexedColumn(
+  rows: Reader,
+  { id, column, index_type, caller }: ColumnRequest & { readonly index_type: string },
+): Promise<string> {
   try {
     const { result } = await rows.read("schema", { id, caller }, {});
-    findField(result.fields, id, column);
+    const found = findField(result.fields, column);
+    if (found === undefined) throw missing(id, column);
+    // Lance trains the model that segments share only for vectors at the top.
+    if (found.names.length > 1 && index_type.startsWith("IVF"))
+      throw new CatalogError(
+        "InvalidInput",
+        `column: jobs build no ${index_type} of vectors in a struct, such as ${column}: call CreateTableIndex`,
+      );
+    return pathOf(found);
   } catch (error) {
     if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
+    return column;
   }
 }
 
 type Fields = ResultOf<Readings["schema"]>["fields"];
 
-function findField(fields: Fields, id: Identifier, column: string): Fields[number] {
-  const field = fields.find(({ name }) => name === column);
-  if (field !== undefined) return field;
-  throw new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
+function missing(id: Identifier, column: string): CatalogError {
+  return new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
 }
 
 /** Requires a computed column. @returns Its metadata. */
 function requireComputed(fields: Fields, id: Identifier, column: string): Readonly<Record<string, string>> {
-  const { metadata = {} } = findField(fields, id, column);
+  const field = fields.find(({ name }) => name === column);
+  if (field === undefined) throw missing(id, column);
+  const { metadata = {} } = field;
   if (metadata.virtual_column === "true" || metadata.computed_column !== undefined) return metadata;
   throw new CatalogError(
     "InvalidInput",

@@ -245,6 +245,17 @@ describe("tiltyard jobs", () => {
     expect(Object.keys(properties)).not.toContain("auto_clean_up");
   });
 
+  test("policy prints the reason why a part of it opens no jobs", async () => {
+    const id = await createFilms(catalog);
+    const table = id.join("$");
+    const auto_build_index = [{ new_fragments: 10, column: "id", index_type: "BTREE" }] as const;
+    await catalog.call("putTablePolicy", { id, auto_build_index: [...auto_build_index] });
+    await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "id", rename: "number" }] });
+    const { code, stdout, stderr } = await start("policy", table, "--json").finished;
+    expect([code, JSON.parse(stdout)]).toEqual([0, { auto_build_index }]);
+    expect(stderr).toBe(`auto_build_index of id opens no jobs: table ${table} has no column id\n`);
+  });
+
   test.each([
     ["auto_compact: {small_fragments: 1}", "policy.yaml.auto_compact.small_fragments: Too small"],
     ["auto_compaction: {}", 'Unrecognized key: "auto_compaction"'],

@@ -380,6 +380,11 @@ describe("a table", () => {
     await row(page, /id_idx *id *BTREE/i).waitFor();
     await page.getByText(/Version \d+ by DeleteFromTable of bootstrap/).waitFor();
     await row(page, "double").getByText("2 of 2 rows not filled").waitFor();
+    const auto_build_index = [{ column: "caption", index_type: "BTREE", new_fragments: 1 }] as const;
+    expect((await catalog.call("putTablePolicy", { id, auto_build_index: [...auto_build_index] })).status).toBe(200);
+    await catalog.call("alterTableDropColumns", { id, columns: ["caption"] });
+    await page.reload();
+    await page.getByText("No job can be opened: table studio$healthy has no column caption.").waitFor();
     await page.getByRole("button", { name: "Build an index" }).click();
     await page.getByRole("dialog").getByRole("combobox", { name: "Column" }).selectOption("title");
     await page.getByRole("dialog").getByRole("combobox", { name: "Type" }).selectOption("FTS");

@@ -1,3 +1,4 @@
+import { tableFromJSON } from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
@@ -8,6 +9,14 @@ const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
 
 const put = (id: readonly string[], policy: object) => catalog.call("putTablePolicy", { id, ...policy });
 const propertiesOf = async (id: readonly string[]) => (await catalog.call("describeTable", { id })).body.properties;
+
+/** Creates a table with a field in a struct, and with names that need backticks. */
+async function createNested(): Promise<string[]> {
+  const id = [(await createFilms(catalog))[0] ?? "", uniqueName("nested")];
+  const body = arrowStream([tableFromJSON([{ "x y": 1, Cased: 1, s: { k: 1, "d.e": 1 } }])]);
+  expect((await catalog.call("createTable", { id }, { body })).status).toBe(200);
+  return id;
+}
 
 async function append(id: readonly string[], times: number): Promise<void> {
   for (let commit = 0; commit < times; commit++)
@@ -79,15 +88,9 @@ describe("a table's policy", () => {
     expect(await jobsOn(id)).toMatchObject([{ operation: "CompactTable" }]);
   });
 
-  test("opens an index's job for so many new fragments, and none for a column that is not there", async () => {
+  test("opens an index's job for so many new fragments", async () => {
     const id = await createFilms(catalog);
-    const index = { index_type: "BTREE", new_fragments: 2 };
-    await put(id, {
-      auto_build_index: [
-        { column: "id", name: "by_id", ...index },
-        { column: "later", ...index },
-      ],
-    });
+    await put(id, { auto_build_index: [{ column: "id", name: "by_id", index_type: "BTREE", new_fragments: 2 }] });
     expect(await jobsOn(id)).toEqual([]);
     await append(id, 1);
     const [first] = await jobsOn(id);
@@ -98,6 +101,86 @@ describe("a table's policy", () => {
     expect(await jobsOn(id)).toHaveLength(1);
     await append(id, 1);
     expect(await jobsOn(id)).toHaveLength(2);
+  });
+
+  test("opens the job of a nested or quoted column with the path that Lance lists", async () => {
+    const id = await createNested();
+    const fields = { index_type: "btree", new_fragments: 1 };
+    const policy = ["`s`.`k`", "`x y`", "s.`d.e`", "CASED"].map((column) => ({ column, ...fields }));
+    expect((await put(id, { auto_build_index: policy })).status).toBe(200);
+    const jobs = await jobsOn(id);
+    expect(jobs.map(({ parameters }) => parameters.column).toSorted()).toEqual(["Cased", "s.`d.e`", "s.k", "x y"]);
+    expect((await catalog.call("listPolicyProblems", { id })).body).toMatchObject({ problems: [] });
+  });
+
+  test.each([
+    [{ column: "later", index_type: "BTREE" }, 404, "has no column later"],
+    [{ column: "s.later", index_type: "BTREE" }, 404, "has no column s.later"],
+    [{ column: "s..k", index_type: "BTREE" }, 404, "has no column s..k"],
+    [{ column: "`s.k`", index_type: "BTREE" }, 404, "has no column `s.k`"],
+    [{ column: "s.k", index_type: "SOON" }, 400, "index_type: must be one of BTREE, "],
+    [{ column: "s.k", index_type: "IVF_PQ" }, 400, "column: jobs build no IVF_PQ of vectors in a struct"],
+  ])("is rejected for the index %j, like the request that opens its job", async (index, status, detail) => {
+    const id = await createNested();
+    for (const { error } of [
+      await catalog.call("buildTableIndex", { id, ...index } as never),
+      await put(id, { auto_build_index: [{ ...index, new_fragments: 1 }] }),
+    ])
+      expect(error).toMatchObject({ status, detail: expect.stringContaining(detail) });
+  });
+
+  test("has one part for each column, however its path is written", async () => {
+    const id = await createNested();
+    const fields = { index_type: "BTREE", new_fragments: 1 };
+    const policy = [
+      { column: "s.k", ...fields },
+      { column: "`s`.k", ...fields },
+    ];
+    const { error } = await put(id, { auto_build_index: policy });
+    expect(error).toMatchObject({ status: 400, detail: "auto_build_index: must have one policy for each column" });
+  });
+
+  test("lists why a job cannot be opened, and opens it as soon as it can", async () => {
+    const ann = await catalog.keyFor("ann", { $: "writer" });
+    const id = await createNested();
+    const policy = {
+      auto_build_index: [{ column: "s.k", index_type: "BTREE", new_fragments: 1 }],
+      auto_clean_up: { versions: 3 },
+    };
+    expect((await catalog.call("putTablePolicy", { id, ...policy }, { key: ann })).status).toBe(200);
+    const problems = async () => (await catalog.call("listPolicyProblems", { id })).body.problems;
+    expect(await problems()).toEqual([]);
+    const rename = async (path: string, name: string) =>
+      expect((await catalog.call("alterTableAlterColumns", { id, alterations: [{ path, rename: name }] })).status).toBe(
+        200,
+      );
+    await rename("s", "t");
+    expect(await jobsOn(id)).toEqual([]);
+    const problem = `table ${id.join("$")} has no column s.k`;
+    expect(await problems()).toEqual([{ policy: "auto_build_index", column: "s.k", problem }]);
+    await catalog.call("putGrant", { id: [], principal: "ann", role: "reader" });
+    await rename("t", "u");
+    expect(await jobsOn(id)).toEqual([]);
+    const role = expect.stringMatching(/^ann needs the role writer on /);
+    expect(await problems()).toEqual([
+      { policy: "auto_build_index", column: "s.k", problem: role },
+      { policy: "auto_clean_up", problem: role },
+    ]);
+    await catalog.call("putGrant", { id: [], principal: "ann", role: "writer" });
+    await rename("u", "s");
+    expect(await problems()).toEqual([]);
+    expect((await jobsOn(id)).map(({ operation }) => operation).toSorted()).toEqual([
+      "BuildTableIndex",
+      "CleanUpTable",
+    ]);
+  });
+
+  test("may name a column before the first version of its table", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", uniqueName("table")];
+    await catalog.call("declareTable", { id });
+    const index = { column: "later", index_type: "BTREE", new_fragments: 1 };
+    expect((await put(id, { auto_build_index: [index] })).status).toBe(200);
+    expect((await catalog.call("listPolicyProblems", { id })).body).toMatchObject({ problems: [] });
   });
 
   test("opens a clean-up for every so many versions", async () => {

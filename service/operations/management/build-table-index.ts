@@ -1,7 +1,7 @@
 import { managementContracts } from "@tiltyard/protocol";
 import { requireMain } from "../../domain/branch.ts";
 import { openTableJob } from "../../domain/open-job.ts";
-import { requireColumn } from "../../rows/columns.ts";
+import { indexedColumn } from "../../rows/columns.ts";
 import { resolveNames } from "../../rows/definitions.ts";
 import type { Handler } from "../handler.ts";
 
@@ -9,7 +9,8 @@ const contract = managementContracts.buildTableIndex;
 
 export const buildTableIndex: Handler<typeof contract> = async (request, catalog, caller) => {
   requireMain(request);
-  await requireColumn(catalog.rows, { ...request, caller });
+  const column = await indexedColumn(catalog.rows, { ...request, caller });
   const named = await resolveNames(catalog, { ...request, caller });
-  return { job_id: await openTableJob(catalog.store, { contract, request: { ...request, ...named }, caller }) };
+  const resolved = { ...request, ...named, column };
+  return { job_id: await openTableJob(catalog.store, { contract, request: resolved, caller }) };
 };

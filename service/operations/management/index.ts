@@ -19,6 +19,7 @@ import { listJobAttempts } from "./list-job-attempts.ts";
 import { listJobDefinitions } from "./list-job-definitions.ts";
 import { listJobErrors } from "./list-job-errors.ts";
 import { listJobs } from "./list-jobs.ts";
+import { listPolicyProblems } from "./list-policy-problems.ts";
 import { listPrincipals } from "./list-principals.ts";
 import { listTableHistory } from "./list-table-history.ts";
 import { listTableRows } from "./list-table-rows.ts";
@@ -65,6 +66,7 @@ export const managementHandlers: {
   listApiKeys,
   listDroppedTables,
   listGrants,
+  listPolicyProblems,
   listPrincipals,
   listTableHistory,
   listTableRows,

@@ -56,6 +56,20 @@ def test_an_index_is_built_from_segments(catalog, runner, films, index_type):
     assert opened(catalog, films).stats.index_stats("id_idx")["num_indexed_rows"] == ROWS + 2
 
 
+def test_an_index_of_a_nested_or_quoted_column_has_the_name_that_lance_gives_it(catalog, runner, table):
+    rows = pa.table({"x y": range(9), "s": [{"k": number, "d.e": number} for number in range(9)]})
+    lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, mode="create")
+    jobs = {each: post(catalog, table, "build_index", column=each, index_type="ZONEMAP") for each in ["`s`.`k`", "`x y`", "s.`d.e`"]}
+    for job in jobs.values():
+        done(catalog, runner, job)
+    found = opened(catalog, table).describe_indices()
+    assert sorted((index.name, index.field_names) for index in found) == [
+        ("s.`d.e`_idx", ["s.`d.e`"]),
+        ("s.k_idx", ["s.k"]),
+        ("x y_idx", ["x y"]),
+    ]
+
+
 def test_an_index_of_vectors_is_built_from_segments_that_share_a_model(catalog, runner, table):
     vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(number % 97) for number in range(8_000)], pa.float32()), 8)
     rows = pa.table({"id": range(1_000), "vector": vectors})
