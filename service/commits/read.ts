@@ -8,6 +8,7 @@ import { findBranch } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findVersion, hasVersions, listVersions, type VersionRecord } from "../store/versions.ts";
 import { catchUp } from "./adopt.ts";
+import { forgetCleanedUp } from "./forget-cleaned-up.ts";
 import { versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
@@ -63,7 +64,10 @@ interface VersionPageRequest {
   readonly descending?: boolean | undefined;
 }
 
-/** Reads a page of the records of a branch's versions, including those of writers outside the catalog. */
+/**
+ * Reads a page of the records of a branch's versions, including those of writers outside the catalog and without those
+ * that clients cleaned up.
+ */
 export async function readVersionRecords(
   parts: CommitParts,
   table: TableRecord,
@@ -72,15 +76,18 @@ export async function readVersionRecords(
 ): Promise<{ readonly items: readonly VersionRecord[]; readonly page_token?: string }> {
   if (!request.page_token) await catchUp(parts, table, branch);
   const descending = request.descending ?? false;
-  return readPage(
-    { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
-    request,
-    (after, limit) => {
-      const read = () => listVersions(parts.store.read, table.id, branch, { after, limit, descending });
-      return readFinished(parts, table.location, read);
-    },
-    (record) => record.version,
-  );
+  const readOnce = () =>
+    readPage(
+      { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
+      request,
+      (after, limit) => {
+        const read = () => listVersions(parts.store.read, table.id, branch, { after, limit, descending });
+        return readFinished(parts, table.location, read);
+      },
+      (record) => record.version,
+    );
+  const page = await readOnce();
+  return (await forgetCleanedUp(parts, table, branch, page.items)) ? readOnce() : page;
 }
 
 /** Reads a page of the versions of a branch, including those of writers outside the catalog. */

@@ -195,6 +195,6 @@ export async function forgetDeletedBranch(
 }
 
 /** Returns the origin of a change that the catalog detects itself. */
-function byItself(operationId: string, table: { readonly identifier: Identifier }) {
+export function byItself(operationId: string, table: { readonly identifier: Identifier }) {
   return { contract: { operationId }, caller: unknownCaller, objects: [table.identifier] };
 }

@@ -179,6 +179,30 @@ describe("a table whose first versions were committed without the catalog", () =
     expect((await commit(catalog, table, 7)).status).toBe(200);
   });
 
+  test("does not list versions that were cleaned up after their adoption", async () => {
+    const table = await tableWithVersions(30);
+    const { transactions } = (await catalog.call("listTransactions", { table: table.id.join("$") })).body;
+    const remaining = [2, 3, 17, 29, 30];
+    for (let version = 1; version <= 30; version++)
+      if (!remaining.includes(version)) rmSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
+    expect(await versionsOf(table, { descending: true, limit: 1 })).toEqual([30]);
+    expect(await versionsOf(table, { descending: true, limit: 3 })).toEqual([30, 29, 17]);
+    expect(await versionsOf(table)).toEqual(remaining);
+    expect((await catalog.call("describeTableVersion", { id: table.id, version: 4 })).status).toBe(404);
+    const after = (await catalog.call("listTransactions", { table: table.id.join("$") })).body.transactions;
+    expect(after.slice(0, after.length - transactions.length)).toMatchObject([
+      { operation: "ForgetTableVersion", principal: "unknown" },
+    ]);
+    expect((await commit(catalog, table, 4)).error).toMatchObject({ status: 409, code: 14 });
+    expect((await commit(catalog, table, 31)).status).toBe(200);
+  });
+
+  test("lists versions while the folder has no manifests, because it may not be mounted", async () => {
+    const table = await tableWithVersions(3);
+    for (const version of [1, 2, 3]) rmSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
+    expect(await versionsOf(table)).toEqual([1, 2, 3]);
+  });
+
   test("adopts thousands of versions in steps, without those deleted meanwhile", async () => {
     const latest = { descending: true, limit: 1 };
     const all = async (table: TestTable) => {
@@ -413,7 +437,7 @@ describe("a commit that cannot be finished", () => {
     const listed = async () => {
       const { status, body } = await own.call("listTableVersions", { id: table.id });
       expect(status).toBe(200);
-      expect(body.versions.map((each) => each.version)).toEqual([1, 2, 3]);
+      expect(body.versions.map((each) => each.version)).toEqual([2, 3]);
     };
     await vi.waitFor(listed, { timeout: 10_000 });
     expect((await commit(own, table, 4)).status).toBe(200);

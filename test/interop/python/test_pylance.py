@@ -100,6 +100,22 @@ def test_old_versions_are_cleaned_up_and_writing_goes_on(catalog, table):
     assert write(client, table, rows(40, 41)).version == 5
 
 
+def test_the_catalog_lists_the_versions_that_a_clean_up_keeps(catalog, table):
+    client = catalog.client()
+    for start in range(0, 60, 10):
+        dataset = write(client, table, rows(start, start + 10), "append" if start else "create")
+    dataset.tags.create("kept", 2)
+    stats = dataset.cleanup_old_versions(older_than=datetime.timedelta(0), error_if_tagged_old_versions=False)
+    assert stats.old_versions == 4
+    listed = [each["version"] for each in catalog.versions(table)]
+    assert listed == [each["version"] for each in lance.dataset(namespace_client=client, table_id=table).versions()] == [2, 6]
+    counts = [lance.dataset(namespace_client=client, table_id=table, version=each).count_rows() for each in listed]
+    assert counts == [20, 60]
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        catalog.post(f"/v1/table/{'%24'.join(table)}/version/describe", {"version": 3})
+    assert write(client, table, rows(60, 61)).version == 7
+
+
 def test_tags_name_versions(catalog, table):
     client = catalog.client()
     write(client, table, rows(0, 1), "create")

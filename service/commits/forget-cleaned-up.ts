@@ -1,0 +1,83 @@
+import { prepareAudit } from "../domain/audit.ts";
+import { findBranch } from "../store/branches.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { deleteVersions } from "../store/version-ranges.ts";
+import { latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import { listManifests, placeOf } from "./discover.ts";
+import type { CommitParts } from "./parts.ts";
+import type { VersionRange } from "./ranges.ts";
+import { byItself } from "./record-adoption.ts";
+
+/** The number of old versions whose manifests one list checks. A clean-up deletes the oldest versions without a tag. */
+const checkedAtMost = 16;
+/** The number of records that one database transaction deletes. */
+const forgottenAtOnce = 500;
+
+/**
+ * Deletes the records of versions whose manifests a client has deleted. Lance's clients clean versions up without the
+ * catalog. The latest version always remains.
+ *
+ * @param listed The records of which the oldest are checked. The folder is listed only if one of their manifests is
+ * missing.
+ * @returns Whether a record was deleted.
+ */
+export async function forgetCleanedUp(
+  parts: CommitParts,
+  table: TableRecord,
+  branch: string,
+  listed: readonly VersionRecord[],
+): Promise<boolean> {
+  const { store, storage } = parts;
+  const latest = await latestVersion(store.read, table.id, branch);
+  if (latest === undefined) return false;
+  const isOld = (record: VersionRecord) => record.finished && record.version < latest.version;
+  const oldest = listed.filter(isOld).sort((a, b) => a.version - b.version);
+  if (oldest.length === 0) return false;
+  const place = await placeOf(storage, table, branch, undefined);
+  const checked = oldest.slice(0, checkedAtMost);
+  const found = await Promise.all(checked.map((each) => place.objects.find(`${place.folder}/${each.manifestName}`)));
+  if (found.every((each) => each !== undefined)) return false;
+
+  const names = new Set((await listManifests(place)).map(({ name }) => name));
+  // Without the latest manifest, the folder was moved or is not mounted.
+  if (!names.has(latest.manifestName)) return false;
+  let hasForgotten = false;
+  for (let after: number | undefined; ; ) {
+    const page = { after, limit: forgottenAtOnce, descending: false };
+    const records = await listVersions(store.read, table.id, branch, page);
+    after = records.at(-1)?.version;
+    if (after === undefined) return hasForgotten;
+    const missing = records.filter((record) => isOld(record) && !names.has(record.manifestName));
+    if (missing.length > 0 && (await forget(parts, table, latest, missing))) hasForgotten = true;
+  }
+}
+
+/** Deletes records unless the branch was emptied meanwhile. */
+async function forget(
+  { store }: CommitParts,
+  table: TableRecord,
+  { branch, generation }: VersionRecord,
+  missing: readonly VersionRecord[],
+): Promise<boolean> {
+  return store.write(async (session) => {
+    if ((await findBranch(session, table.id, branch))?.generation !== generation) return false;
+    let deleted = 0;
+    for (const range of rangesOf(missing)) deleted += await deleteVersions(session, table.id, branch, range);
+    if (deleted === 0) return false;
+    const [first, last] = [missing[0]?.version, missing.at(-1)?.version];
+    const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
+    await prepareAudit({ ...byItself("ForgetTableVersion", table), properties }).record(session);
+    return true;
+  });
+}
+
+/** Joins consecutive versions, which are in ascending order. */
+function rangesOf(records: readonly VersionRecord[]): (VersionRange & { readonly end: number })[] {
+  const ranges: { start: number; end: number }[] = [];
+  for (const { version } of records) {
+    const last = ranges.at(-1);
+    if (last?.end === version) last.end += 1;
+    else ranges.push({ start: version, end: version + 1 });
+  }
+  return ranges;
+}
