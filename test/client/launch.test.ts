@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { startProgram } from "../support/process.ts";
+import { startTestDashboard } from "../support/ray-dashboard.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const olderNode = (version: string) =>
@@ -52,4 +53,11 @@ test("serve ends in order when npm, its parent, ends", async () => {
 test("watching a job ends when npm, its parent, ends", async () => {
   const settings = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "a-key-of-24-characters-x" };
   await endShell("jobs watch 1", "the catalog does not respond", settings);
+});
+
+test("the runner ends when npm, its parent, ends", async () => {
+  const ray = await startTestDashboard();
+  const settings = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "a-key-of-24-characters-x" };
+  await endShell(`runner --address ${ray.url}`, "running the jobs of", settings);
+  await ray.stop();
 });
