@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -10,6 +11,9 @@ import { folderOf, type TestCluster } from "./cluster.ts";
 import { installProviders } from "./providers/install.ts";
 import { type Recorded, readRecord } from "./providers/record.ts";
 import type { Tools } from "./tools.ts";
+
+/** An operation needs less than two minutes on a busy machine. */
+const operationTimeoutMs = 300_000;
 
 /** The number of created, updated, unchanged and other resources, by Pulumi's term. */
 export type Changes = Readonly<Record<string, number>>;
@@ -61,7 +65,8 @@ export class DeployedStack {
    */
   async up(settings: Settings, replace: readonly string[] = []): Promise<Changes> {
     await this.#configure(settings);
-    const { outputs, summary } = await this.#stack.up({ replace: replace.map((name) => this.#urnOf(name)) });
+    const replaced = replace.map((name) => this.#urnOf(name));
+    const { outputs, summary } = await inTime((options) => this.#stack.up({ ...options, replace: replaced }));
     this.#outputs = outputs;
     return summary.resourceChanges ?? {};
   }
@@ -86,15 +91,15 @@ export class DeployedStack {
   /** Returns the changes that {@link up} would apply. */
   async preview(settings: Settings): Promise<Changes> {
     await this.#configure(settings);
-    return (await this.#stack.preview()).changeSummary;
+    return (await inTime((options) => this.#stack.preview(options))).changeSummary;
   }
 
   async refresh(): Promise<Changes> {
-    return (await this.#stack.refresh()).summary.resourceChanges ?? {};
+    return (await inTime((options) => this.#stack.refresh(options))).summary.resourceChanges ?? {};
   }
 
   async destroy(): Promise<Changes> {
-    return (await this.#stack.destroy()).summary.resourceChanges ?? {};
+    return (await inTime((options) => this.#stack.destroy(options))).summary.resourceChanges ?? {};
   }
 
   /** The outputs of the last {@link up}, in the format of `pulumi stack output --json --show-secrets`. */
@@ -157,6 +162,25 @@ function preparePath({ pulumi }: Tools): string {
   path = [plugins, pulumi, dirname(process.execPath), process.env.PATH].join(delimiter);
   process.env.PATH = path;
   return path;
+}
+
+/**
+ * Runs an operation of Pulumi's engine, which is cancelled if it does not end.
+ *
+ * @throws Error of the operation, or one with its output after a timeout.
+ */
+async function inTime<Result>(
+  operate: (options: { readonly signal: AbortSignal; readonly onOutput: (text: string) => void }) => Promise<Result>,
+): Promise<Result> {
+  const signal = AbortSignal.timeout(operationTimeoutMs);
+  let printed = "";
+  const onOutput = (text: string) => {
+    printed += text;
+  };
+  const timeout = once(signal, "abort").then(() => {
+    throw new Error(`the operation did not end within ${operationTimeoutMs / 1000} s: ${printed}`);
+  });
+  return Promise.race([operate({ signal, onOutput }), timeout]);
 }
 
 function isSecret(key: string): boolean {
