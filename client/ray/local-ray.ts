@@ -1,13 +1,12 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
 import getPort from "get-port";
 import { Companion } from "./companion.ts";
 import { JobsApi } from "./jobs.ts";
+import { createRayFolder, removeOrphanedRays, removeRayFolder } from "./ray-folder.ts";
 
 /** A failure to start Ray on this machine. */
 export class LocalRayError extends Error {
@@ -33,12 +32,9 @@ export interface LocalRay extends AsyncDisposable {
   readonly hasEnded: boolean;
 }
 
-/**
- * The folder of Ray's sockets, as Ray itself chooses it. Their paths have at most about a hundred characters, which
- * TMPDIR may exceed.
- */
-const shortTemporaryFolder = "/tmp";
 const startTimeoutMs = 120_000;
+/** The time in which Ray should stop by itself. Service managers wait ten seconds or more before they kill a program. */
+const stopTimeoutMs = 5_000;
 const pollMs = 100;
 const install = "run pip install 'ray[default]', and activate its environment";
 /** The ports that are equal for every Ray of a machine unless they are set explicitly. Another Ray may be running. */
@@ -51,7 +47,7 @@ const ports = [
 ] as const;
 
 /**
- * Starts the Ray on the `PATH` for this process alone. It has separate ports and a token, because Ray runs the code of
+ * Starts the Ray on the `PATH` for this process alone, and ends those whose processes died. It has separate ports and a token, because Ray runs the code of
  * every client that reaches them.
  *
  * @throws LocalRayError
@@ -62,7 +58,8 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
   const numbers = new Map<string, number>();
   for (const name of ports) numbers.set(name, await getPort({ host: "127.0.0.1" }));
   const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;
-  const folder = await mkdtemp(join(shortTemporaryFolder, "ray-"));
+  await removeOrphanedRays();
+  const folder = await createRayFolder();
   const command = [
     ...["ray", "start", "--head", "--block", "--include-dashboard=true", "--dashboard-host=127.0.0.1"],
     ...["--disable-usage-stats", `--temp-dir=${folder}`],
@@ -76,8 +73,10 @@ export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): 
     ...(token !== undefined && { RAY_AUTH_MODE: "token", RAY_AUTH_TOKEN: token }),
   });
   const stop = async () => {
-    await companion[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    const ended = companion[Symbol.asyncDispose]();
+    await Promise.race([ended, sleep(stopTimeoutMs, undefined, { ref: false })]);
+    await removeRayFolder(folder);
+    await ended;
   };
   try {
     await answering(dashboardUrl, companion, signal);

@@ -49,6 +49,18 @@ export async function openTableJob(store: Store, { contract, request, caller }: 
   return openOnce(store, job);
 }
 
+/** Requires that no job fills a column. @throws CatalogError TableNotFound, ConcurrentModification */
+export async function requireNoOpenBackfill(store: Store, identifier: Identifier, column: string): Promise<void> {
+  const { id } = await requireTable(store.read, identifier);
+  const open = (await findOpenJobs(store.read, id)).find(({ parameters }) => parameters.column === column);
+  if (open === undefined) return;
+  const job = formatIdentifier([...open.namespace, open.id]);
+  throw new CatalogError(
+    "ConcurrentModification",
+    `the column ${column} has the open job ${job}: wait for its end, or cancel it`,
+  );
+}
+
 type Opened = Pick<NewJob["opened"], "operation" | "parameters">;
 
 /** Reports whether two jobs on one table do the same work, for the same column if they fill one. */

@@ -24,6 +24,8 @@ const tables = { manifest: "geneva_manifests", cluster: "geneva_cluster_definiti
 type Kind = keyof typeof tables;
 
 const definitionsMax = 100;
+/** The number of characters of an unknown name in an error. The text may be a broken manifest. */
+const nameShown = 100;
 const catalog = { principal: { name: "catalog" } };
 
 const jsonText = z
@@ -167,6 +169,6 @@ function unknown(
   const table = formatIdentifier([...systemNamespaceOf(id, isolatedNamespaces), tables[kind]]);
   return new CatalogError(
     "InvalidInput",
-    `${kind}: ${JSON.stringify(name)} is no definition of Geneva that you may read in ${table}${more}`,
+    `${kind}: ${JSON.stringify(name.slice(0, nameShown))} is no definition of Geneva that you may read in ${table}${more}`,
   );
 }

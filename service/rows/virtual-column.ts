@@ -53,8 +53,45 @@ export async function storeFunctions(
   return emptyStream(await import("apache-arrow"), fields);
 }
 
+type Alteration = RequestOf<typeof contracts.alterTableAlterColumns>["alterations"][number];
+/** Another function for a column, as a change of the metadata of the column. */
+interface ReplacedFunction {
+  readonly path: string;
+  readonly metadata: Readonly<Record<string, string | null>>;
+}
+
+/**
+ * Stores another function for a column that a function computes.
+ *
+ * @throws CatalogError InvalidInput for other columns, for columns that share their function, and for functions that no
+ * job could run.
+ */
+export async function replaceFunction(
+  { store, storage, rows }: CommitParts & { readonly rows: Reader },
+  at: VersionRequest,
+  { path, virtual_column }: Pick<Alteration, "path" | "virtual_column">,
+): Promise<ReplacedFunction> {
+  const { result: schema } = await rows.read("schema", at, {});
+  const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
+  if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
+    throw invalid(`${path} shares its function with other columns, or has none: drop it and add it again`);
+  if (virtual_column === undefined) throw invalid("is missing");
+  const { udf, udf_name, input_columns, ...more } = virtual_column;
+  if (udf === undefined || udf_name === undefined || input_columns === undefined)
+    throw invalid("needs udf, udf_name and input_columns");
+  const given = { ...more, udf, udf_name, input_columns };
+  requireInputs(given, schema);
+  const stored = readUdf(given);
+  const { location } = await requireTable(store.read, at.id);
+  const { path: folder } = parseLocation(location);
+  await (await storage.at(parseLocation(location))).create(`${folder}/${stored.path}`, stored.content);
+  // The manifest belongs to the former function.
+  const former = { [manifestOfColumn]: null, [`${prefix}.manifest_checksum`]: null };
+  return { path, metadata: { ...former, ...metadataOf(given, stored) } };
+}
+
 /** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */
-function readUdf({ udf, udf_backend = genevaBackend }: VirtualColumn): StoredUdf {
+function readUdf({ udf, udf_backend = genevaBackend }: Pick<Function, "udf" | "udf_backend">): StoredUdf {
   const content = Buffer.from(udf, "base64");
   if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
     throw invalid("udf: is not a function as Geneva writes it: Base64 of a JSON object with udf_pickle");
@@ -69,13 +106,30 @@ function readUdf({ udf, udf_backend = genevaBackend }: VirtualColumn): StoredUdf
  */
 async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): Promise<Field[]> {
   const arrow = await import("apache-arrow");
-  const present = schema.fields.map(({ name }) => name);
-  for (const input of virtual.input_columns)
-    if (!present.includes(rootOf(input))) throw invalid(`input_columns: the column ${input} does not exist`);
+  requireInputs(virtual, schema);
   if (virtual.outputs.length === 0) throw invalid("outputs: a function has one output at least");
+  const shared = metadataOf(virtual, udf);
+  return virtual.outputs.map(({ column, data_type, metadata }) => {
+    const all = new Map(Object.entries({ ...shared, ...metadata }));
+    // Rows without a computed value are null.
+    return new arrow.Field(column, toArrowType(arrow, data_type), true, all);
+  });
+}
+
+/** The fields of a function that requests to add and to alter columns share. */
+type Function = NonNullable<Alteration["virtual_column"]> & Pick<VirtualColumn, "udf" | "udf_name" | "input_columns">;
+
+function requireInputs({ input_columns }: Function, schema: JsonArrowSchema): void {
+  const present = schema.fields.map(({ name }) => name);
+  for (const input of input_columns)
+    if (!present.includes(rootOf(input))) throw invalid(`input_columns: the column ${input} does not exist`);
+}
+
+/** Returns the metadata of the columns of a function. */
+function metadataOf(virtual: Function, udf: StoredUdf): Record<string, string> {
   // The checksum is Geneva's own hash of some fields of the manifest, so it is stored unchanged.
   const { manifest, manifest_checksum } = virtual;
-  const shared = {
+  return {
     ...virtual.field_metadata,
     [prefix]: "true",
     [`${prefix}.udf_backend`]: virtual.udf_backend ?? genevaBackend,
@@ -86,11 +140,6 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
     ...(manifest !== undefined && { [manifestOfColumn]: manifest }),
     ...(manifest_checksum !== undefined && { [`${prefix}.manifest_checksum`]: manifest_checksum }),
   };
-  return virtual.outputs.map(({ column, data_type, metadata }) => {
-    const all = new Map(Object.entries({ ...shared, ...metadata }));
-    // Rows without a computed value are null.
-    return new arrow.Field(column, toArrowType(arrow, data_type), true, all);
-  });
 }
 
 /** Reports whether a column is filled automatically for new rows. @param metadata The metadata of the column. */

@@ -55,6 +55,36 @@ describe("a column that a function computes", () => {
     expect((await catalog.call("describeNamespace", { id: ["__system"] })).status).toBe(200);
   });
 
+  test("gets another function, whose job computes the rows of the former one again", async () => {
+    const id = await createFilms(catalog);
+    const outputs = [{ column: "length", data_type: { type: "int64" } }];
+    await add(id, { name: "length", virtual_column: virtual(outputs, { manifest: "{}", manifest_checksum: "c" }) });
+    const other = Buffer.from(JSON.stringify({ image: "x", udf_pickle: Buffer.from("other").toString("base64") }));
+    const { outputs: _, ...function_ } = virtual([], { udf: other.toString("base64"), udf_name: "twice" });
+    const alter = (path: string, ...more: readonly object[]) =>
+      catalog.call("alterTableAlterColumns", { id, alterations: [{ path, virtual_column: function_ }, ...more] });
+    expect((await alter("length")).body).toMatchObject({ version: 3 });
+    const otherSha = createHash("sha256").update(other).digest("hex");
+    const { metadata } = (await fieldsOf(id)).length ?? {};
+    expect(metadata).toMatchObject({
+      "virtual_column.udf": `_udfs/${otherSha}`,
+      "virtual_column.udf_name": "twice",
+      "virtual_column.udf_inputs": '["title"]',
+    });
+    expect(metadata).not.toHaveProperty(["virtual_column.manifest"]);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    expect(readFileSync(`/${pathOf({ id, location })}/_udfs/${otherSha}`)).toEqual(other);
+    const { jobs } = (await catalog.call("listJobs", { id: id.slice(0, -1) })).body;
+    const parameters = { column: "length", where: "true" };
+    expect(jobs).toMatchObject([{ operation: "AlterTableBackfillColumns", status: "Queued", parameters }]);
+    expect((await alter("length")).error).toMatchObject({ status: 409, detail: expect.stringContaining("open job") });
+    for (const path of ["title", "missing"])
+      expect((await alter(path)).error).toMatchObject({ status: 400, detail: expect.stringContaining("or has none") });
+    const rename = { path: "title", rename: "name" };
+    expect((await alter("length", rename)).error).toMatchObject({ status: 400 });
+    expect((await fieldsOf(id)).length?.metadata).toEqual(metadata);
+  });
+
   test("has the type that the client's own library writes", async () => {
     const id = await createFilms(catalog);
     const item = { name: "item", nullable: true, type: { type: "float" } };

@@ -10,7 +10,7 @@ import { catalogNamespace, cluster } from "./shared-stack.ts";
 /**
  * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
  *
- * @param more Additional Ray clusters by name, with their differences from the default one.
+ * @param more Ray clusters by name, with their differences from the default one.
  */
 export async function startDeployedRunner(
   catalogUrl: string,

@@ -114,8 +114,10 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
 
   test("reports the node that the pods of a job wait for, and continues on a new node", async () => {
     const label = "example.com/nowhere";
-    await startRunner({ nowhere: { head_group: { node_selector: { [label]: "true" } } } });
-    const id = await backfill("four", "nowhere");
+    // The catalog accepts only the names of Ray clusters in the settings of the stack.
+    await expect(backfill("four", "nowhere")).rejects.toThrow(/"nowhere" is no definition of Geneva/);
+    await startRunner({ default: { head_group: { node_selector: { [label]: "true" } } } });
+    const id = await backfill("four");
     // Other tests use separate nodes.
     const waits = new RegExp(`^Waiting: no node with the label ${label} \\(0/\\d+ nodes are available: `);
     await untilReason(id, waits);

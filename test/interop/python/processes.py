@@ -1,6 +1,7 @@
 """The processes of this machine."""
 
 import contextlib
+import json
 from pathlib import Path
 
 
@@ -17,3 +18,9 @@ def processes(is_meant) -> list[int]:
 def drivers_of(job: str) -> list[int]:
     """Returns the processes that run a job."""
     return processes(lambda arguments: arguments[1:3] == ["-m", "tiltyard.job"] and job in arguments)
+
+
+def ray_folders(owner: int) -> list[Path]:
+    """Returns the folders of the Rays that a process started."""
+    files = Path("/tmp").glob("ray-*/tiltyard-owner.json")
+    return [file.parent for file in files if json.loads(file.read_text())["pid"] == owner]

@@ -17,7 +17,7 @@ import pytest
 from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
 from jobs import ROWS, alter, backfill, describe, values, write_films
-from processes import drivers_of
+from processes import drivers_of, ray_folders
 from runner import JOB_SECONDS, Runner, ended
 
 
@@ -121,6 +121,24 @@ def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
         opened.backfill("broken")
 
 
+@pytest.mark.timeout(600)
+def test_another_function_of_a_column_computes_its_rows_again(catalog, runner, table):
+    films = write_films(catalog, [f"altered_{table[0]}"])
+    opened = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url).open_table(films[0])
+    opened.add_columns({"length": udfs()["title_length"]})
+    opened.backfill("length")
+
+    @geneva.udf(data_type=pa.int64())
+    def negative_length(title: str) -> int:
+        return -len(title)
+
+    opened.alter_columns({"path": "length", "udf": negative_length})
+    [job] = [job for job in open_jobs(catalog) if describe(catalog, job)["objects"] == [films]]
+    found = ended(catalog, runner, job)
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
+    assert values(catalog, films, "length") == [-len(f"Film {number}") for number in range(ROWS)]
+
+
 def test_geneva_waits_no_longer_for_a_job_that_was_canceled_before_anything_ran_it(tmp_path):
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])
@@ -204,19 +222,25 @@ def test_a_job_does_not_change_another_table_of_the_name_of_its_own(catalog, run
     assert [version["version"] for version in catalog.versions(films)] == [1]
 
 
+@pytest.mark.timeout(600)
 def test_a_runner_that_is_killed_loses_nothing(tmp_path):
-    """The Ray of a runner exits with it. Another runner supersedes its attempts after their leases."""
+    """Another runner ends the Ray of the killed one, and supersedes its attempts after their leases."""
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])
         with Runner(catalog, tmp_path / "first").start("--lease-seconds", "5") as first:
             job = running_job(catalog, first, films)
-            # The shutdown of Ray lasts a while, in which the first attempt must not continue.
-            os.kill(driver_of(job), signal.SIGKILL)
+            folders = ray_folders(first.process.pid)
+            assert len(folders) == 1
         # The end of the scope also killed the runner.
-        with Runner(catalog, tmp_path / "second").start("--lease-seconds", "5") as second:
+        # On a busy machine, short leases of further attempts may end, too.
+        with Runner(catalog, tmp_path / "second").start("--lease-seconds", "5", "--attempts", "50") as second:
             found = ended(catalog, second, job)
+            assert [folder for folder in folders if folder.exists()] == []
+            assert len(ray_folders(second.process.pid)) == 1
+            second.stop()
+            assert ray_folders(second.process.pid) == []
     assert (found["status"], found.get("reason")) == ("Succeeded", None)
-    assert found["attempt"] == 2
+    assert found["attempt"] >= 2
 
 
 def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(tmp_path):
