@@ -47,8 +47,8 @@ const ports = [
 ] as const;
 
 /**
- * Starts the Ray on the `PATH` for this process alone, and ends those whose processes died. It has separate ports and a token, because Ray runs the code of
- * every client that reaches them.
+ * Starts the Ray on the `PATH` for this process alone, and ends those whose processes died. It has separate ports and a
+ * token, because Ray runs the code of every client that reaches them.
  *
  * @throws LocalRayError
  */

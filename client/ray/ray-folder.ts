@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -39,12 +39,18 @@ export async function removeRayFolder(folder: string): Promise<void> {
 
 /** Ends the Rays whose owners died, such as a killed runner, and deletes their folders. */
 export async function removeOrphanedRays(parent = shortTemporaryFolder): Promise<void> {
-  const names = (await readdir(parent)).filter((name) => name.startsWith(prefix));
-  for (const folder of names.map((name) => join(parent, name)))
-    if (await isOrphaned(folder)) await removeRayFolder(folder).catch(ignoreOthers);
+  for (const name of (await readdir(parent)).filter((each) => each.startsWith(prefix)))
+    await removeIfOrphaned(join(parent, name)).catch(ignoreOthers);
 }
 
+async function removeIfOrphaned(folder: string): Promise<void> {
+  if (await isOrphaned(folder)) await removeRayFolder(folder);
+}
+
+/** Folders of other users, who could name any process, are never orphaned. */
 async function isOrphaned(folder: string): Promise<boolean> {
+  const { uid } = await lstat(folder);
+  if (uid !== process.getuid?.()) return false;
   const text = await readFile(join(folder, ownerFile), "utf8").catch(() => undefined);
   const owner = text === undefined ? undefined : parseOwner(text);
   if (owner === undefined || owner.host !== hostname()) return false;
@@ -102,7 +108,7 @@ function kill(pid: number): void {
   }
 }
 
-/** Ignores errors about folders of other users and about those that another process deletes at the same time. */
+/** Ignores errors about files of other users and about folders that another process deletes at the same time. */
 function ignoreOthers(error: unknown): void {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code !== "EACCES" && code !== "EPERM" && code !== "ENOENT" && code !== "ENOTEMPTY") throw error;
