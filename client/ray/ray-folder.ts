@@ -47,7 +47,7 @@ async function removeIfOrphaned(folder: string): Promise<void> {
   if (await isOrphaned(folder)) await removeRayFolder(folder);
 }
 
-/** Folders of other users, who could name any process, are never orphaned. */
+/** Reports whether the owner died. A folder of another user could name any process, so it is never orphaned. */
 async function isOrphaned(folder: string): Promise<boolean> {
   const { uid } = await lstat(folder);
   if (uid !== process.getuid?.()) return false;
