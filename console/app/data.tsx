@@ -40,6 +40,7 @@ export function Rows({ id, state }: PageProps) {
   });
   const [offset, setOffset] = useState(0);
   const [hidden, setHidden] = useState<readonly string[]>([]);
+  const [like, setLike] = useState<Example>();
   const { branch, filter, sort, order } = search;
   const request = {
     id,
@@ -47,14 +48,19 @@ export function Rows({ id, state }: PageProps) {
     ...(search.version !== "" && { version: Number(search.version) }),
     ...(filter !== "" && { filter }),
     ...(sort !== "" && { sort, descending: order === "descending" }),
+    ...(like !== undefined && { like: like.column, like_row: like.row }),
   };
+  function show(example: Example | undefined) {
+    setOffset(0);
+    setLike(example);
+  }
   const rows = useCall("listTableRows", { ...request, limit: pageSize, offset }, { placeholderData: keepPreviousData });
   const names = rows.data?.columns.map(({ name }) => name) ?? [];
   function apply(event: Event) {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const text = textsOf(event.currentTarget);
-    setOffset(0);
+    show(undefined);
     setSearch({
       branch: text("branch"),
       version: text("version"),
@@ -99,7 +105,23 @@ export function Rows({ id, state }: PageProps) {
         {(found) => (
           <>
             <ColumnPicker names={names} hidden={hidden} onChange={setHidden} />
-            <FoundRows found={found} hidden={hidden} offset={offset} request={request} />
+            {like && (
+              <div class="buttons">
+                <span>
+                  The nearest to row {like.row + 1} by {like.column}.
+                </span>
+                <button type="button" class="outline small" onClick={() => show(undefined)}>
+                  All rows
+                </button>
+              </div>
+            )}
+            <FoundRows
+              found={found}
+              hidden={hidden}
+              offset={offset}
+              request={request}
+              {...(like === undefined && { onLike: show })}
+            />
             <div class="buttons">
               <button
                 type="button"
@@ -123,6 +145,12 @@ export function Rows({ id, state }: PageProps) {
       </Loaded>
     </>
   );
+}
+
+/** A row whose vector orders the other rows. */
+interface Example {
+  readonly column: string;
+  readonly row: number;
 }
 
 type Search = Readonly<Record<"branch" | "version" | "filter" | "sort" | "order", string>>;
@@ -183,9 +211,11 @@ interface FoundRowsProps {
   readonly hidden: readonly string[];
   readonly offset: number;
   readonly request: RowsRequest;
+  /** Shows the rows that are similar to one. */
+  readonly onLike?: (example: Example) => void;
 }
 
-function FoundRows({ found, hidden, offset, request }: FoundRowsProps) {
+function FoundRows({ found, hidden, offset, request, onLike }: FoundRowsProps) {
   const { version, columns, columns_in_all: inAll, rows } = found;
   if (rows.length === 0)
     return (
@@ -215,6 +245,7 @@ function FoundRows({ found, hidden, offset, request }: FoundRowsProps) {
                 <Cell
                   key={name}
                   value={row[index] ?? null}
+                  {...(onLike && { onLike: () => onLike({ column: name, row: offset + key }) })}
                   onWhole={() => showWhole({ ...request, columns: [name], offset: offset + key, whole: true }, name)}
                 />
               ) : (
@@ -239,7 +270,15 @@ async function showWhole(request: RowsRequest, name: string): Promise<void> {
   await dialog(name, content, <button type="submit">Close</button>);
 }
 
-function Cell({ value, onWhole }: { readonly value: Value | null; readonly onWhole: () => void }) {
+function Cell({
+  value,
+  onWhole,
+  onLike,
+}: {
+  readonly value: Value | null;
+  readonly onWhole: () => void;
+  readonly onLike?: () => void;
+}) {
   if (value === null) return <span class="hint">null</span>;
   const { text, length, unit, image } = value;
   const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${length} ${unit}`;
@@ -255,9 +294,17 @@ function Cell({ value, onWhole }: { readonly value: Value | null; readonly onWho
           Whole value
         </button>
       )}
+      {onLike && isVector(value) && (
+        <button type="button" class="quiet small" onClick={onLike}>
+          More like this
+        </button>
+      )}
     </div>
   );
 }
+
+/** Reports whether a value looks like a vector, whose items are numbers. */
+const isVector = ({ text, unit }: Value) => unit === "items" && /^\[-?\d/.test(text);
 
 /** Returns a text with a mark if it is truncated. */
 function cutText({ text, length, unit }: Value): string {

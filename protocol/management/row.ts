@@ -56,6 +56,13 @@ export const listTableRows = defineContract({
     filter: sqlExpression().min(1).optional().describe("A condition on rows in SQL, such as `year > 1990`."),
     sort: text(characters.path).min(1).optional().describe("The name of a top-level column that orders the rows."),
     descending: queryBoolean.optional().describe("Orders rows with the greatest values first."),
+    like: text(characters.path)
+      .min(1)
+      .optional()
+      .describe("The name of a column of vectors. Rows are ordered by their distance to the vector of `like_row`."),
+    like_row: queryInteger(0)
+      .optional()
+      .describe("The number of the example among the rows that `filter` and `sort` select; 0 when absent."),
     columns: queryList(fieldPath, shown.columns)
       .optional()
       .describe(`The names of top-level columns; the first ${shown.columns} when absent.`),

@@ -854,6 +854,10 @@ describe("the rows of a table", () => {
     await of(markup).getByText("6e 6f 20 69 6d 61 67 65").waitFor();
     await of(markup).getByText("8 bytes").waitFor();
     expect(await of(/^3/).getByText("null").count()).toBe(4);
+    await of("Opening").getByRole("button", { name: "More like this" }).click();
+    await page.getByText(/^The nearest to row \d by embedding\.$/).waitFor();
+    expect(await page.getByRole("button", { name: "More like this" }).count()).toBe(0);
+    await page.getByRole("button", { name: "All rows" }).click();
     const image = page.getByRole("img", { name: /^PNG image, \d+ bytes$/ });
     await image.waitFor();
     const pixel = "[...document.querySelector('canvas').getContext('2d').getImageData(0, 0, 1, 1).data]";

@@ -19,7 +19,7 @@ const all: readonly AnyContract[] = [contracts, managementContracts, remoteContr
 const otherText = new Set(
   `api_key api_key_id auth_token base_tokenizer behavior branch claim client_secret cluster column column_name column_names columns
   context.* distance_type e_tag error_handling.* field_metadata.* from_branch id image index_name index_type input_columns job_id
-  key lance_tokenizer language limit location log_tail manifest manifest_checksum manifest_path metadata.* metric_type mode name
+  key lance_tokenizer language like like_row limit location log_tail manifest manifest_checksum manifest_path metadata.* metric_type mode name
   namespace new_id new_namespace new_namespace_id new_table_name offset on operator output_schema page_token partition_by
   partition_by_indexed_column path platform.* principal properties properties.* reason rename since_millis sort source_query status
   storage_options storage_options.* struct_field table tag terms timeout type udf udf_backend udf_name udf_version udtf udtf_name

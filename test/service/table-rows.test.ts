@@ -44,6 +44,39 @@ async function firstRows(columns: Readonly<Record<string, Vector>>, request: obj
   return (await catalog.call("listTableRows", { id: await createTable(columns), ...request })).body;
 }
 
+test("lists rows by their distance to the vector of an example", async () => {
+  const vectors = [
+    [0, 0],
+    [9, 9],
+    [1, 0],
+    [3, 3],
+  ];
+  const embedding = vectorFromArray(vectors, new FixedSizeList(2, item(new Float32())));
+  const id = await createTable({
+    n: vectorFromArray([10, 20, 30, 40], new Int32()),
+    embedding,
+    t: texts(["a", "b", "c", null]),
+  });
+  const list = async (request: object) => {
+    const { body } = await catalog.call("listTableRows", { id, like: "embedding", columns: ["n"], ...request });
+    return body.rows.map((row) => row.map((value) => value?.text));
+  };
+  expect(await list({ like_row: 1 })).toEqual([["20"], ["40"], ["30"], ["10"]]);
+  expect(await list({ filter: "n > 10", sort: "n", descending: true, like_row: 1, limit: 2 })).toEqual([
+    ["30"],
+    ["40"],
+  ]);
+  expect(await list({ like_row: 1, offset: 3 })).toEqual([["10"]]);
+  const refused = [
+    [{ like_row: 4 }, 400],
+    [{ like: "t" }, 400],
+    [{ offset: 1_000_000 }, 400],
+    [{ like: "missing" }, 404],
+  ] as const;
+  for (const [request, status] of refused)
+    expect((await catalog.call("listTableRows", { id, like: "embedding", ...request })).status).toBe(status);
+});
+
 test("lists the rows of a version by filter, order, page and column, and one whole value", async () => {
   const id = await createTable({
     n: vectorFromArray([1, 2, 3, 4], new Int32()),

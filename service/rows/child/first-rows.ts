@@ -1,8 +1,16 @@
-import { type managementContracts, type ResponseOf, type ShownValue, shown } from "@tiltyard/protocol";
+import type { Query, Table, VectorQuery } from "@lancedb/lancedb";
+import {
+  CatalogError,
+  type managementContracts,
+  numbers,
+  type ResponseOf,
+  type ShownValue,
+  shown,
+} from "@tiltyard/protocol";
 import { readSchema } from "../arrow/arrow-schema.ts";
 import { rawQueryOf, rowsMax } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
-import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
+import { quoted, readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
 interface Request {
   readonly limit: number;
@@ -13,6 +21,9 @@ interface Request {
   /** The name of the column that orders the rows. */
   readonly sort?: string | undefined;
   readonly descending?: boolean | undefined;
+  /** The name of a column of vectors: rows are ordered by the distance to the one in row `like_row` of this order. */
+  readonly like?: string | undefined;
+  readonly like_row?: number | undefined;
   /** The names of the columns; the first ones when absent. */
   readonly columns?: readonly string[] | undefined;
   /** Reads values up to higher limits. */
@@ -57,14 +68,15 @@ async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boo
 async function readRows(
   { table }: OpenTable,
   columns: readonly (ShownColumn | undefined)[],
-  { limit, offset = 0, filter, sort, descending = false }: Request,
+  request: Request,
 ): Promise<FirstRows["rows"]> {
   const { tableFromIPC } = await import("apache-arrow");
   const expressions = columns.flatMap((column) => column?.expressions ?? []);
   if (expressions.length === 0) return [];
-  const selected = table.query().select(selectionOf(expressions)).limit(limit).offset(Math.min(offset, rowsMax));
-  if (sort !== undefined) selected.orderBy({ columnName: sort, ascending: !descending, nullsFirst: false });
-  const query = await rawQueryOf(filter === undefined ? selected : selected.where(filter));
+  const { limit, offset = 0, like } = request;
+  const found = like === undefined ? selectedRows(table, request) : await similarRows(table, like, request);
+  const page = found.select(selectionOf(expressions)).limit(limit).offset(Math.min(offset, rowsMax));
+  const query = await rawQueryOf(page);
   const batches = await query.execute(1);
   const rows: FirstRows["rows"] = [];
   let bytesLeft: number = shown.answerBytes;
@@ -80,6 +92,38 @@ async function readRows(
       );
     }
   return rows;
+}
+
+/** Returns the query for the rows of a filter in the order of a column. */
+function selectedRows(table: Table, { filter, sort, descending = false }: Request): Query {
+  const query = table.query();
+  if (sort !== undefined) query.orderBy({ columnName: sort, ascending: !descending, nullsFirst: false });
+  return filter === undefined ? query : query.where(filter);
+}
+
+/**
+ * Returns the query for rows by their distance to a vector in a row.
+ *
+ * @throws CatalogError InvalidInput if the row has no vector, or for a page after the rows that a search finds.
+ */
+async function similarRows(table: Table, column: string, request: Request): Promise<VectorQuery> {
+  const { limit, offset = 0, like_row: number = 0, filter } = request;
+  if (limit + offset > numbers.found)
+    throw new CatalogError("InvalidInput", `offset: a vector search finds ${numbers.found} rows at most`);
+  const example = selectedRows(table, request).select(new Map([["vector", quoted(column)]]));
+  const [row] = await example.limit(1).offset(Math.min(number, rowsMax)).toArray();
+  const vector: unknown = row?.vector;
+  const values =
+    typeof vector === "object" && vector !== null && Symbol.iterator in vector
+      ? [...(vector as Iterable<unknown>)]
+      : [];
+  if (values.length === 0 || !values.every((value) => typeof value === "number"))
+    throw new CatalogError("InvalidInput", `like: row ${number} has no vector in the column ${column}`);
+  const query = table
+    .query()
+    .nearestTo(values as number[])
+    .column(column);
+  return filter === undefined ? query : query.where(filter);
 }
 
 /** Removes an image that exceeds the remaining size. */

@@ -185,6 +185,7 @@ function cut(text: string, { characters }: ShownLimits): ShownValue {
 
 const asText = (expression: string) => `arrow_cast(${expression}, 'Utf8')`;
 
-function quoted(name: string): string {
+/** Returns the name of a column as an SQL expression. */
+export function quoted(name: string): string {
   return `\`${name.replaceAll("`", "``")}\``;
 }
