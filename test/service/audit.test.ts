@@ -96,18 +96,17 @@ describe("audit records and jobs", () => {
   test("are listed together, in the order in which they were opened", async () => {
     const namespace = uniqueName("ns");
     const { id } = await declareTable(catalog, namespace);
-    await catalog.call("openJob", { id, column: "c" });
-    await catalog.call("renameTable", { id, new_table_name: "renamed" });
-    const backfill = { id: [namespace, "renamed"], column: "d" };
-    const { job_id } = (await catalog.call("openJob", backfill)).body;
+    const { job_id } = (await catalog.call("openJob", { id, column: "c" })).body;
     const actions = [{ setStatusAction: { status: "Canceled" } }];
     await catalog.call("alterTransaction", { id: job_id.split("$"), actions });
+    await catalog.call("renameTable", { id, new_table_name: "renamed" });
+    await catalog.call("openJob", { id: [namespace, "renamed"], column: "d" });
     const found = await transactionsOf(catalog, [namespace]);
     expect(found.map(({ operation, status }) => [operation, status])).toEqual([
       ["DeclareTable", "Succeeded"],
-      ["OpenJob", "Queued"],
-      ["RenameTable", "Succeeded"],
       ["OpenJob", "Canceled"],
+      ["RenameTable", "Succeeded"],
+      ["OpenJob", "Queued"],
     ]);
     // The order is the same with small pages and in reverse.
     expect(await transactionsOf(catalog, [namespace], { limit: 1 })).toEqual(found);
