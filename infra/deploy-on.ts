@@ -1,11 +1,11 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { type Definition, readDefinitions } from "./chart-definitions.ts";
 import type { Cluster, Database } from "./cluster.ts";
-import { Catalog } from "./components/catalog/catalog.ts";
-import { ExistingCluster } from "./components/existing-cluster.ts";
-import { rayImages } from "./components/ray/ray-images.ts";
+import { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
+import { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";
+import { type RayImages, rayImages } from "./components/ray/ray-images.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
-import { Runner } from "./components/runner/runner.ts";
+import { Runner, type RunnerArgs } from "./components/runner/runner.ts";
 import type { ExistingConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 
@@ -17,51 +17,61 @@ export interface Foundation {
   readonly definitions: readonly Definition[] | undefined;
 }
 
-export interface NamingOptions {
-  /** The component that everything belongs to, and the prefix of its names; absent in a program of its own. */
-  readonly parent?: pulumi.Resource;
-  readonly name?: string;
+/** Deploys Ray, the catalog and its runner on a cluster. */
+export function deployOn({ cluster, database, definitions }: Foundation, config: StackConfig): Outputs {
+  const platform = createPlatform("ray", { cluster, definitions }, config);
+  const images = rayImages("ray", config, cluster, platform);
+  const catalog = config.catalog.enabled
+    ? createCatalog("catalog", { cluster, platform, database }, config)
+    : undefined;
+  const runner =
+    config.runner.enabled && catalog !== undefined
+      ? createRunner("runner", { cluster, platform, catalog, images }, config)
+      : undefined;
+  return stackOutputs({ config, cluster, platform, images, database, catalog, runner });
 }
 
-/** Deploys Ray, the catalog and its runner on a cluster. */
-export function deployOn(
-  { cluster, database, definitions }: Foundation,
+export function createPlatform(
+  name: string,
+  { cluster, definitions }: Pick<Foundation, "cluster" | "definitions">,
   config: StackConfig,
-  { parent, name }: NamingOptions = {},
-): Outputs {
-  const named = (part: string) => (name === undefined ? part : `${name}-${part}`);
-  const below = parent === undefined ? {} : { parent };
+  options: pulumi.ComponentResourceOptions = {},
+): RayPlatform {
   const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
-  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const { allowedNamespaces, bucketAccess } = config.ray;
-  const platformArgs = {
+  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
+  const args = {
     ...{ cluster, namespace, serviceAccount, operator, definitions, deleteNamespace, monitoring, rayLogs, quota },
     ...{ teams, kueue, chartValues, allowedNamespaces, bucketAccess },
   };
-  const platform = new RayPlatform(named("ray"), platformArgs, below);
-  const images = rayImages(named("ray"), config, cluster, platform);
+  return new RayPlatform(name, args, options);
+}
+
+export function createCatalog(
+  name: string,
+  foundation: Pick<CatalogArgs, "cluster" | "platform"> & Pick<Foundation, "database">,
+  config: StackConfig,
+  options: pulumi.ComponentResourceOptions = {},
+): Catalog {
   const { enabled, ...settings } = config.catalog;
+  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
   const imageDigests = "imageDigests" in config ? config.imageDigests : {};
-  const args = {
-    cluster,
-    platform,
-    deleteNamespace,
-    deletionProtection,
-    monitoring,
-    imageDigests,
-    rayClusters: config.runner.enabled ? Object.keys(config.runner.rayClusters) : undefined,
-    ...settings,
-    database,
-  };
-  const catalog = enabled ? new Catalog(named("catalog"), args, below) : undefined;
-  const { enabled: hasRunner, ...runnerSettings } = config.runner;
-  const parameters = rayParameters({ config, platform, images });
-  const runner =
-    hasRunner && catalog !== undefined
-      ? new Runner(named("runner"), { cluster, platform, catalog, parameters, ...runnerSettings }, below)
-      : undefined;
-  return stackOutputs({ config, cluster, platform, images, database, catalog, runner });
+  const { monitoring, runner } = config;
+  const rayClusters = runner.enabled ? Object.keys(runner.rayClusters) : undefined;
+  const own = { deleteNamespace, deletionProtection, monitoring, imageDigests, rayClusters };
+  return new Catalog(name, { ...own, ...settings, ...foundation }, options);
+}
+
+export function createRunner(
+  name: string,
+  { images, ...foundation }: Pick<RunnerArgs, "cluster" | "platform" | "catalog"> & { readonly images: RayImages },
+  config: StackConfig,
+  options: pulumi.ComponentResourceOptions = {},
+): Runner {
+  const { enabled, ...settings } = config.runner;
+  const parameters = rayParameters({ config, platform: foundation.platform, images });
+  return new Runner(name, { ...foundation, parameters, ...settings }, options);
 }
 
 /** Reads the resource definitions that the stack manages; undefined where Helm, GKE or another operator does. */
@@ -70,7 +80,11 @@ export async function findDefinitions({ operator }: StackConfig, read = readDefi
 }
 
 /** Creates the cluster of the variant `existing`. */
-export function existingCluster(name: string, config: ExistingConfig, options?: pulumi.ComponentResourceOptions) {
+export function existingCluster(
+  name: string,
+  config: ExistingConfig & Pick<ExistingClusterArgs, "deployment">,
+  options?: pulumi.ComponentResourceOptions,
+) {
   const { litestream } = config.catalog;
   const backups = typeof litestream === "object" ? litestream.bucket : undefined;
   return new ExistingCluster(name, { ...config, backups }, options);

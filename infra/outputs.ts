@@ -3,7 +3,7 @@ import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protoco
 import type { Cluster, Database } from "./cluster.ts";
 import type { Catalog } from "./components/catalog/catalog.ts";
 import type { RayImages } from "./components/ray/ray-images.ts";
-import type { RayPlatform } from "./components/ray/ray-platform.ts";
+import type { PlatformParts, RayPlatform } from "./components/ray/ray-platform.ts";
 import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
 import { fileFolder } from "./file-folder.ts";
@@ -75,12 +75,13 @@ function teamsOf({ teams }: RayPlatform): Outputs["teams"] {
   return pulumi.all(entries).apply((all) => Object.fromEntries(all));
 }
 
-function logsOf({ logs }: RayPlatform): Outputs["rayLogs"] {
+function logsOf({ logs }: Pick<PlatformParts, "logs">): Outputs["rayLogs"] {
   return logs && pulumi.output(logs.image).apply((image) => ({ image, configMap: logs.configMap }));
 }
 
 /** Returns the parameters of a Ray cluster that the settings determine (docs/reference/ray-cluster.md). */
-export function rayParameters({ config, platform, images }: Pick<Deployed, "config" | "platform" | "images">) {
+export function rayParameters(parts: Pick<Deployed, "config" | "images"> & { readonly platform: PlatformParts }) {
+  const { config, platform, images } = parts;
   const { head, workerCpu, workerGpu } = config.nodeSelectors;
   const [volume, logs] = [tablesVolume(config), logsOf(platform)];
   return {

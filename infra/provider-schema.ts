@@ -1,41 +1,110 @@
-import { StackOutputs, secretOutputs } from "@tiltyard/protocol";
+import { StackOutputs } from "@tiltyard/protocol";
 import { z } from "zod";
+import { CatalogOnExisting } from "./catalog-settings.ts";
+import { Runner } from "./runner-settings.ts";
 import { settingsOfVariant } from "./settings.ts";
 
-/** The type of the component in Pulumi's programs. */
-export const platformType = "tiltyard:index:Platform";
+/** The types of the components in Pulumi's programs. */
+export const componentTypes = {
+  platform: "tiltyard:index:RayPlatform",
+  catalog: "tiltyard:index:Catalog",
+  runner: "tiltyard:index:Runner",
+} as const;
 
 type Property = Readonly<Record<string, unknown>>;
 
 const reference = "docs/reference/stack.md describes the fields.";
 /** A structure that the provider validates itself. */
 const anything = { $ref: "pulumi.json#/Any" };
-const secretInputs = ["kubeconfig"];
+
+const { catalog: _catalog, runner: _runner, ...ofPlatform } = settingsOfVariant.existing;
+const { enabled: _enabled, ...ofCatalog } = CatalogOnExisting.shape;
+const { enabled: _alsoEnabled, ...ofRunner } = Runner.shape;
+
+/** The outputs of a stack that a platform without a catalog has. */
+const platformOutputs = Object.fromEntries(
+  Object.entries(StackOutputs.shape).filter(
+    ([name]) => !/^(catalog|jobRayClusters|keptOnDestroy|kubeconfig)/.test(name),
+  ),
+);
+const catalogOutputs = z.object({
+  namespace: z.string().describe("The namespace of the catalog, its secrets and its account."),
+  url: z.string().describe("The catalog, for pods of the cluster."),
+  publicUrl: z.string().optional().describe("The catalog, from outside of the cluster."),
+  apiKey: z.string().describe("An API key of the catalog with the role admin."),
+  runnerKey: z.string().describe("An API key of the catalog with the role runner."),
+  image: z.string().describe("The image of the catalog and of its runner."),
+  backupsUri: z.string().optional().describe("With Litestream: the copies of the database."),
+}).shape;
+
+/** The properties of a platform that its catalog and its runner read. */
+const internals = {
+  kubeconfig: { description: "The kubeconfig of the cluster.", type: "string", secret: true },
+  settings: { description: "The settings of the platform, for its catalog and its runner.", ...anything },
+  parts: partsFor("its catalog and its runner"),
+  deployment: { description: "The mark of the objects of this deployment.", type: "string" },
+};
 
 /** Returns Pulumi's schema of the package, from which its command generates libraries for other languages. */
 export function packageSchema(version: string) {
-  const settings = settingsOfVariant.existing;
-  const outputs = StackOutputs.shape;
+  const { platform, catalog, runner } = componentTypes;
   return {
     name: "tiltyard",
     displayName: "Tiltyard",
     version,
     description: "Ray on Kubernetes and a Lance catalog",
     resources: {
-      [platformType]: {
-        isComponent: true,
-        description: "Ray, the catalog and the runner of its jobs on a Kubernetes cluster.",
-        inputProperties: propertiesOf(settings, "input", secretInputs),
-        requiredInputs: requiredOf(settings),
-        properties: propertiesOf(outputs, "output", secretOutputs),
-        required: requiredOf(outputs),
-      },
+      [platform]: component(
+        "Namespaces for Ray clusters with their rights and quotas, and the KubeRay operator.",
+        propertiesOf(ofPlatform, "input", ["kubeconfig"]),
+        ["kubeconfig", ...requiredOf(ofPlatform)],
+        { ...propertiesOf(platformOutputs, "output"), ...internals },
+        [...requiredOf(platformOutputs), ...Object.keys(internals)],
+      ),
+      [catalog]: component(
+        "A Lance catalog for the Ray clusters of a platform.",
+        { platform: referenceTo(platform), ...propertiesOf(ofCatalog, "input", ["database"]) },
+        ["platform", "image"],
+        { ...propertiesOf(catalogOutputs, "output", ["apiKey", "runnerKey"]), parts: partsFor("its runner") },
+        [...requiredOf(catalogOutputs), "parts"],
+      ),
+      [runner]: component(
+        "The runner of a catalog's jobs on the Ray clusters of a platform.",
+        { platform: referenceTo(platform), catalog: referenceTo(catalog), ...propertiesOf(ofRunner, "input") },
+        ["platform", "catalog"],
+        {
+          rayClusters: {
+            description: "The Ray clusters that a job may name.",
+            type: "array",
+            items: { type: "string" },
+          },
+        },
+        ["rayClusters"],
+      ),
     },
     language: { python: { pyproject: { enabled: true } } },
   };
 }
 
-function propertiesOf(shape: z.ZodRawShape, io: "input" | "output", secrets: readonly string[]) {
+function partsFor(reader: string): Property {
+  return { description: `The names of its objects, for ${reader}.`, ...anything };
+}
+
+function component(
+  description: string,
+  inputProperties: Property,
+  requiredInputs: readonly string[],
+  properties: Property,
+  required: readonly string[],
+) {
+  return { isComponent: true, description, inputProperties, requiredInputs, properties, required };
+}
+
+function referenceTo(type: string): Property {
+  return { description: "A component of the program.", $ref: `#/resources/${type}` };
+}
+
+function propertiesOf(shape: z.ZodRawShape, io: "input" | "output", secrets: readonly string[] = []) {
   return Object.fromEntries(
     Object.entries(shape).map(([name, schema]) => {
       const { description = reference, ...type } = propertyOf(schema, io);

@@ -1,62 +1,135 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
-import { main, type Provider } from "@pulumi/pulumi/provider/index.js";
+import { type ConstructResult, main, type Provider } from "@pulumi/pulumi/provider/index.js";
+import { rayImages } from "./components/ray/ray-images.ts";
+import type { PlatformParts } from "./components/ray/ray-platform.ts";
 import { type ExistingConfig, parseStackConfig } from "./config.ts";
-import { deployOn, existingCluster, findDefinitions } from "./deploy-on.ts";
-import { packageSchema, platformType } from "./provider-schema.ts";
+import { createCatalog, createPlatform, createRunner, existingCluster, findDefinitions } from "./deploy-on.ts";
+import { stackOutputs } from "./outputs.ts";
+import { knownValues } from "./provider-inputs.ts";
+import { catalogOf, platformOf, registerReferences } from "./provider-references.ts";
+import { componentTypes, packageSchema } from "./provider-schema.ts";
 
 const { version }: { readonly version: string } = JSON.parse(
   readFileSync(join(import.meta.dirname, "package.json"), "utf8"),
 );
 
-/**
- * Serves the component `Platform` to programs in every language of Pulumi: Ray, the catalog and its runner on the cluster
- * of the program. Its arguments are the settings of a stack of the variant `existing`, its properties the outputs of one.
- */
+type Construct = (
+  name: string,
+  inputs: pulumi.Inputs,
+  options: pulumi.ComponentResourceOptions,
+) => Promise<ConstructResult>;
+
+/** The components by their types. The settings of the variant `existing` are the arguments of all of them. */
+const constructs: Readonly<Record<string, Construct>> = {
+  [componentTypes.platform]: constructPlatform,
+  [componentTypes.catalog]: constructCatalog,
+  [componentTypes.runner]: constructRunner,
+};
+
+/** Serves the components to programs in every language of Pulumi, on the cluster of the program. */
 const provider: Provider = {
   version,
   getSchema: async () => JSON.stringify(packageSchema(version)),
   construct: async (name, type, inputs, options) => {
-    if (type !== platformType) throw new pulumi.RunError(`the plugin has no component ${type}, only ${platformType}`);
-    // A preview does not know the kubeconfig of a cluster that the program creates.
-    const { kubeconfig, ...settings } = inputs;
-    const config = await configOf(settings);
-    const definitions = await findDefinitions(config);
-    const platform = new Platform(type, name, {}, options);
-    const cluster = existingCluster(name, { ...config, kubeconfig }, { parent: platform });
-    const { database } = config.catalog;
-    const outputs = deployOn({ cluster, database, definitions }, config, { name, parent: platform });
-    platform.finish(outputs);
-    return { urn: platform.urn, state: outputs };
+    const construct = constructs[type];
+    if (construct === undefined)
+      throw new pulumi.RunError(`the plugin has no component ${type}, only ${Object.keys(constructs).join(", ")}`);
+    return construct(name, inputs, options);
   },
 };
 
-class Platform extends pulumi.ComponentResource {
-  finish(outputs: pulumi.Inputs): void {
+class Component extends pulumi.ComponentResource {
+  finish(outputs: pulumi.Inputs): ConstructResult {
     this.registerOutputs(outputs);
+    return { urn: this.urn, state: outputs };
   }
 }
 
-/** Validates settings. @throws StackConfigError; RunError for values that a preview does not know. */
-async function configOf(settings: pulumi.Inputs): Promise<ExistingConfig> {
-  const texts = await Promise.all(
-    Object.entries(settings).map(async ([key, input]) => {
-      const value = await known(key, input);
-      return [`tiltyard:${key}`, typeof value === "string" ? value : JSON.stringify(value)] as const;
-    }),
+async function constructPlatform(name: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
+  // A preview does not know the kubeconfig of a cluster that the program creates.
+  const { kubeconfig, ...given } = inputs;
+  const settings = await knownValues(given);
+  const config = configOf({ ...settings, catalog: { enabled: false }, runner: { enabled: false } });
+  const definitions = await findDefinitions(config);
+  const component = new Component(componentTypes.platform, name, {}, options);
+  const below = { parent: component };
+  const cluster = existingCluster(name, { ...config, kubeconfig }, below);
+  const platform = createPlatform(name, { cluster, definitions }, config, below);
+  const images = rayImages(name, config, cluster, platform);
+  const deployed = {
+    config,
+    cluster,
+    platform,
+    images,
+    database: "sqlite",
+    catalog: undefined,
+    runner: undefined,
+  } as const;
+  const { deployment } = cluster.kubernetes;
+  const own = { settings, parts: partsOf(platform), deployment, kubeconfig: pulumi.secret(kubeconfig) };
+  return component.finish({ ...stackOutputs(deployed), ...own });
+}
+
+async function constructCatalog(name: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
+  const { platform: given, ...own } = inputs;
+  const { settings, parts, ...connection } = await platformOf(given);
+  const config = configOf({ ...settings, catalog: await knownValues(own), runner: { enabled: false } });
+  const component = new Component(componentTypes.catalog, name, {}, options);
+  const below = { parent: component };
+  const cluster = existingCluster(name, { ...config, ...connection }, below);
+  const { database, volumeClaim } = config.catalog;
+  const catalog = createCatalog(name, { cluster, platform: parts, database }, config, below);
+  const { namespace, url, image, publicUrl, backupsUri } = catalog;
+  const ofCatalog = { namespace, url, ...(volumeClaim !== undefined && { volumeClaim }) };
+  const [apiKey, runnerKey] = [pulumi.secret(catalog.apiKey), pulumi.secret(catalog.runnerKey)];
+  return component.finish({ namespace, url, image, apiKey, runnerKey, publicUrl, backupsUri, parts: ofCatalog });
+}
+
+async function constructRunner(name: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
+  const { platform: given, catalog: givenCatalog, ...own } = inputs;
+  const [{ settings, parts, ...connection }, catalog] = await Promise.all([platformOf(given), catalogOf(givenCatalog)]);
+  const { volumeClaim } = catalog;
+  const itsCatalog = { enabled: false, ...(volumeClaim !== undefined && { volumeClaim }) };
+  const config = configOf({ ...settings, catalog: itsCatalog, runner: await knownValues(own) });
+  const component = new Component(componentTypes.runner, name, {}, options);
+  const below = { parent: component };
+  const cluster = existingCluster(name, { ...config, ...connection }, below);
+  const images = rayImages(name, config, cluster, component);
+  const { rayClusters } = createRunner(name, { cluster, platform: parts, catalog, images }, config, below);
+  return component.finish({ rayClusters });
+}
+
+/** Returns the parts of a platform as values, all of which are known on an existing cluster. */
+function partsOf(platform: PlatformParts): Omit<PlatformParts, "priorities" | "resource"> {
+  const { namespace, serviceAccount, headPriorityClass, controlPriorityClass, namespaces, clients, logs, queue } =
+    platform;
+  const teams = platform.teams.map((team) => ({ name: team.name, namespace: team.namespace }));
+  return {
+    namespace,
+    serviceAccount,
+    headPriorityClass,
+    controlPriorityClass,
+    namespaces,
+    clients,
+    logs,
+    queue,
+    teams,
+  };
+}
+
+/** Validates settings. @throws StackConfigError */
+function configOf(settings: Readonly<Record<string, unknown>>): ExistingConfig {
+  const texts = Object.entries(settings).map(
+    ([key, value]) => [`tiltyard:${key}`, typeof value === "string" ? value : JSON.stringify(value)] as const,
   );
   const config = parseStackConfig({ ...Object.fromEntries(texts), "tiltyard:variant": "existing" }, new Date());
   if (config.variant !== "existing") throw new Error(`the variant is ${config.variant}`);
   return config;
 }
 
-async function known(key: string, input: unknown): Promise<unknown> {
-  if (typeof input !== "object" || input === null || !("isKnown" in input)) return input;
-  if (!(await input.isKnown)) throw new pulumi.RunError(`${key}: the value must be known before the deployment`);
-  return new Promise((resolve) => pulumi.output(input).apply(resolve));
-}
-
+registerReferences();
 main(provider, process.argv.slice(2)).catch((error: unknown) => {
   process.stderr.write(`${error}\n`);
   process.exitCode = 1;

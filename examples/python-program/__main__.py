@@ -11,21 +11,37 @@ This program does without the typed library, and so runs as it is.
 import pulumi
 
 
-class Platform(pulumi.ComponentResource):
-    """The component of the plugin: its arguments are settings of a stack, its properties outputs of one."""
+class RayPlatform(pulumi.ComponentResource):
+    """Namespaces for Ray clusters and the KubeRay operator. The arguments are settings of a stack."""
 
-    bucketUri: pulumi.Output[str]
-    catalogUrl: pulumi.Output[str]
-    catalogApiKey: pulumi.Output[str]
+    namespace: pulumi.Output[str]
 
-    def __init__(self, name: str, settings: dict, opts: pulumi.ResourceOptions | None = None) -> None:
-        outputs = {"bucketUri": None, "catalogUrl": None, "catalogApiKey": None}
-        super().__init__("tiltyard:index:Platform", name, {**outputs, **settings}, opts, remote=True)
+    def __init__(self, name: str, settings: dict) -> None:
+        super().__init__("tiltyard:index:RayPlatform", name, {"namespace": None, **settings}, remote=True)
+
+
+class Catalog(pulumi.ComponentResource):
+    """The catalog of a platform. The arguments are the settings `catalog` of a stack."""
+
+    url: pulumi.Output[str]
+    apiKey: pulumi.Output[str]
+
+    def __init__(self, name: str, settings: dict) -> None:
+        super().__init__("tiltyard:index:Catalog", name, {"url": None, "apiKey": None, **settings}, remote=True)
+
+
+class Runner(pulumi.ComponentResource):
+    """The runner of a catalog's jobs. The arguments are the settings `runner` of a stack."""
+
+    rayClusters: pulumi.Output[list[str]]
+
+    def __init__(self, name: str, settings: dict) -> None:
+        super().__init__("tiltyard:index:Runner", name, {"rayClusters": None, **settings}, remote=True)
 
 
 config = pulumi.Config()
-platform = Platform(
-    "yard",
+ray = RayPlatform(
+    "ray",
     {
         "kubeconfig": config.require_secret("kubeconfig"),
         "bucket": config.require("bucket"),
@@ -33,10 +49,11 @@ platform = Platform(
         "serviceAccount": "features-ray",
         "clientPrincipals": ["group:ml-engineers"],
         "quota": {"cpu": "64", "memory": "256Gi"},
-        "catalog": {"image": "registry.example.com/tiltyard-catalog:0.1.0"},
-        "runner": {"maxJobs": 4},
     },
 )
+catalog = Catalog("catalog", {"platform": ray, "image": "registry.example.com/tiltyard-catalog:0.1.0"})
+runner = Runner("runner", {"platform": ray, "catalog": catalog, "maxJobs": 4})
 
-pulumi.export("catalogUrl", platform.catalogUrl)
-pulumi.export("catalogApiKey", platform.catalogApiKey)
+pulumi.export("catalogUrl", catalog.url)
+pulumi.export("catalogApiKey", catalog.apiKey)
+pulumi.export("rayClusters", runner.rayClusters)

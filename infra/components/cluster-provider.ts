@@ -9,6 +9,8 @@ export interface ClusterProviderArgs {
   readonly kubeconfig?: string | pulumi.Output<string> | undefined;
   readonly context?: string | undefined;
   readonly clusterIdentifier?: pulumi.Input<string>;
+  /** The deployment of another provider of the program, whose objects this one may use; one of its own when absent. */
+  readonly deployment?: pulumi.Output<string> | undefined;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the metadata of any kind, of which parts may be outputs.
@@ -74,6 +76,8 @@ const sharedType = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
  * objection. Every component that creates objects with it must pass {@link owned} to them.
  */
 export class ClusterProvider extends kubernetes.Provider {
+  /** The mark of all objects of one deployment of a stack. */
+  readonly deployment: pulumi.Output<string>;
   readonly #name: string;
   readonly #kubeconfig: ClusterProviderArgs["kubeconfig"];
   readonly #config: () => Promise<KubeConfig>;
@@ -81,7 +85,7 @@ export class ClusterProvider extends kubernetes.Provider {
   readonly #retained: pulumi.ResourceHook;
 
   constructor(name: string, args: ClusterProviderArgs, options: pulumi.ComponentResourceOptions) {
-    const { kubeconfig, context, clusterIdentifier } = args;
+    const { kubeconfig, context, clusterIdentifier, deployment } = args;
     super(
       name,
       {
@@ -94,6 +98,7 @@ export class ClusterProvider extends kubernetes.Provider {
       },
       options,
     );
+    this.deployment = deployment ?? this.id;
     this.#name = name;
     this.#kubeconfig = kubeconfig;
     let config: Promise<KubeConfig> | undefined;
@@ -151,7 +156,7 @@ export class ClusterProvider extends kubernetes.Provider {
   };
 
   #marked(metadata: Metadata, urn: Promise<string>): Metadata {
-    const marks = { [annotations.urn]: urn, [annotations.deployment]: this.id };
+    const marks = { [annotations.urn]: urn, [annotations.deployment]: this.deployment };
     return {
       ...metadata,
       labels: { ...metadata.labels, [stackLabel]: stackId() },

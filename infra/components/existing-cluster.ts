@@ -17,6 +17,8 @@ interface AnyExistingClusterArgs {
   readonly clientPrincipals?: readonly string[];
   /** The architecture of its nodes; `amd64` when absent. */
   readonly architecture?: Architecture;
+  /** The deployment to which the objects belong, if another component of the program began it. */
+  readonly deployment?: pulumi.Output<string> | undefined;
 }
 
 /**
@@ -55,9 +57,10 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
   }
 }
 
-function createProvider(name: string, { kubeconfig, context }: AnyExistingClusterArgs, parent: pulumi.Resource) {
+function createProvider(name: string, args: AnyExistingClusterArgs, parent: pulumi.Resource) {
+  const { kubeconfig, context, deployment } = args;
   const text = pulumi.Output.isInstance(kubeconfig) ? kubeconfig.apply(contentOf) : contentOf(kubeconfig);
-  return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context }, { parent });
+  return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context, deployment }, { parent });
 }
 
 /** Returns the content of a kubeconfig, which may be specified directly or by its path. */

@@ -91,8 +91,9 @@ function itsTests(variant: Variant): void {
     if (!isOurs) await stack.destroy();
   });
 
-  // The variant `existing` is killed in existing-objects.test.ts. The three others differ in their clouds alone.
-  test.runIf(variant === "existing-gke")("survives a killed engine next to a namespace of a person", async () => {
+  // existing-objects.test.ts kills the variant `existing`.
+  const isKilled = variant !== "existing";
+  test.runIf(isKilled)("survives a killed engine next to a namespace of a person", async () => {
     const metadata = { name: catalogNamespace };
     await cluster().api.create({ apiVersion: "v1", kind: "Namespace", metadata });
     await stack.killedUp({ ...settings, catalog: image("1") }, "kubernetes:apps/v1:StatefulSet");
@@ -100,7 +101,7 @@ function itsTests(variant: Variant): void {
 
   test("starts without a warning of the API server, with a ready catalog", async () => {
     const changes = await stack.up({ ...settings, catalog: image("1") });
-    expect(Object.keys(changes)).toEqual(variant === "existing-gke" ? ["create", "same"] : ["create"]);
+    expect(Object.keys(changes)).toEqual(isKilled ? ["create", "same"] : ["create"]);
     expect(warnings(stack.record)).toEqual([]);
     const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
     expect(catalog.status.readyReplicas).toBe(1);
@@ -208,6 +209,16 @@ function itsTests(variant: Variant): void {
     const last = gone.indexOf("kubernetes:core/v1:Namespace");
     expect(gone.lastIndexOf("kubernetes:apps/v1:StatefulSet")).toBeLessThan(last);
     for (const type of nodeTypes) if (gone.includes(type)) expect(gone.indexOf(type)).toBeGreaterThan(last);
+  });
+
+  test("starts again after its destruction", async () => {
+    expect(Object.keys(await stack.up({ ...settings, ...changed(variant) }))).toEqual(["create"]);
+    const catalog = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
+    expect(catalog.status.readyReplicas).toBe(1);
+  });
+
+  test("has nothing to do after it started again", async () => {
+    expect(Object.keys(await stack.preview({ ...settings, ...changed(variant) }))).toEqual(["same"]);
   });
 
   async function imageThere(): Promise<string> {

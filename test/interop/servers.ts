@@ -40,7 +40,8 @@ export function pathWithPython(): string {
   return `${dirname(required("TILTYARD_TEST_PYTHON"))}:${process.env.PATH}`;
 }
 
-async function serving(child: ChildProcess, url: string, path: string): Promise<TestServer> {
+/** Waits until a server answers. */
+export async function serving(child: ChildProcess, url: string, path: string): Promise<TestServer> {
   const deadline = Date.now() + startDeadlineMs;
   for (;;) {
     if (child.exitCode !== null) throw new Error(`the server at ${url} ended with ${child.exitCode}`);

@@ -3,7 +3,7 @@ import { catalogLabels, catalogName } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../catalog-settings.ts";
 import type { Cluster, Database } from "../../cluster.ts";
 import type { MonitoringSettings } from "../../monitoring-settings.ts";
-import type { RayPlatform } from "../ray/ray-platform.ts";
+import type { PlatformParts } from "../ray/ray-platform.ts";
 
 /** The settings of a catalog, with its database in place of the setting that asks for one. */
 export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
@@ -14,7 +14,7 @@ export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
 export interface CatalogPlace {
   readonly cluster: Cluster;
   readonly namespace: string;
-  readonly platform: RayPlatform;
+  readonly platform: PlatformParts;
   readonly settings: CatalogOptions;
   /** The names of the runner's Ray clusters; undefined without a runner. */
   readonly rayClusters: readonly string[] | undefined;

@@ -8,7 +8,7 @@ import { catalogImage } from "../../image-sources.ts";
 import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
 import { buildImage } from "../image-build.ts";
 import { createNamespace } from "../namespace.ts";
-import type { RayPlatform } from "../ray/ray-platform.ts";
+import type { PlatformParts } from "../ray/ray-platform.ts";
 import { createCatalogAccess } from "./catalog-access.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
@@ -19,7 +19,7 @@ import { createLitestream } from "./litestream.ts";
 export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly cluster: Cluster;
   /** The platform whose Ray jobs use the catalog. */
-  readonly platform: RayPlatform;
+  readonly platform: PlatformParts;
   /** The namespace of the catalog; that of the platform with the suffix `-catalog` when absent. */
   readonly namespace?: string | undefined;
   /** Deletes the namespace, and thus the volume, with the stack on a cluster that the stack did not create. */
@@ -34,19 +34,29 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly imageDigests?: Readonly<Record<string, string>>;
 }
 
+/** The parts of a catalog that its runner uses. */
+export interface CatalogParts {
+  readonly namespace: string;
+  /** The URL for pods of the cluster. */
+  readonly url: string;
+  /** The API key with the role runner, which is a secret. */
+  readonly runnerKey: pulumi.Output<string>;
+  /** The image of the catalog and of the runner of its jobs. */
+  readonly image: pulumi.Output<string>;
+  /** The resource that contains the whole catalog. */
+  readonly resource: pulumi.Resource;
+}
+
 /**
  * The catalog: one pod with SQLite on a volume, or several with PostgreSQL. It has a namespace, an identity and an API
  * key of its own, one ingress path and a PodDisruptionBudget.
  */
-export class Catalog extends pulumi.ComponentResource {
+export class Catalog extends pulumi.ComponentResource implements CatalogParts {
   readonly namespace: string;
-  /** The URL for pods of the cluster. */
   readonly url: string;
   /** The API key with the role admin, which is a secret. */
   readonly apiKey: pulumi.Output<string>;
-  /** The API key with the role runner, which is a secret. */
   readonly runnerKey: pulumi.Output<string>;
-  /** The image of the catalog and of the runner of its jobs. */
   readonly image: pulumi.Output<string>;
   readonly publicUrl: string | undefined;
   /** The URI of the copies of the database; undefined without Litestream. */
@@ -106,6 +116,10 @@ export class Catalog extends pulumi.ComponentResource {
     createCatalogAccess(`${name}-client`, place, child);
     this.backupsUri = backups?.uri;
     this.registerOutputs();
+  }
+
+  get resource(): pulumi.Resource {
+    return this;
   }
 }
 

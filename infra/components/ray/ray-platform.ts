@@ -65,19 +65,16 @@ const defaults = {
 
 type RayPlatformSettings = RayPlatformArgs & Required<Pick<RayPlatformArgs, keyof typeof defaults>>;
 
-/**
- * The environment of Ray clusters: the namespace, the service account of their pods with its role and its right to the
- * bucket, and the operator that creates them.
- */
-export class RayPlatform extends pulumi.ComponentResource {
+/** The parts of a platform that a catalog and a runner use. */
+export interface PlatformParts {
   readonly namespace: string;
   readonly serviceAccount: string;
   readonly headPriorityClass: string;
   /** The priority class of the operator and other essential pods. */
   readonly controlPriorityClass: string;
-  readonly teams: readonly RayTeam[];
+  readonly teams: readonly { readonly name: string; readonly namespace: string }[];
   /** The namespaces of Ray clusters: that of the platform and those of the teams. */
-  readonly namespaces: readonly [string, ...string[]];
+  readonly namespaces: readonly string[];
   /** The principals that may create Ray clusters in at least one of them. */
   readonly clients: readonly ClusterSubject[];
   /** The parameters of a side car that preserves Ray's logs; undefined if it is disabled. */
@@ -85,6 +82,25 @@ export class RayPlatform extends pulumi.ComponentResource {
   /** The name of the queue in each namespace with a quota; undefined without queues. */
   readonly queue: string | undefined;
   /** The resources that must exist before the pods of a controller run. */
+  readonly priorities: readonly pulumi.Resource[];
+  /** The resource that contains the whole platform. */
+  readonly resource: pulumi.Resource;
+}
+
+/**
+ * The environment of Ray clusters: the namespace, the service account of their pods with its role and its right to the
+ * bucket, and the operator that creates them.
+ */
+export class RayPlatform extends pulumi.ComponentResource implements PlatformParts {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly headPriorityClass: string;
+  readonly controlPriorityClass: string;
+  readonly teams: readonly RayTeam[];
+  readonly namespaces: readonly [string, ...string[]];
+  readonly clients: readonly ClusterSubject[];
+  readonly logs: PlatformParts["logs"];
+  readonly queue: string | undefined;
   readonly priorities: readonly pulumi.Resource[];
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
@@ -109,6 +125,10 @@ export class RayPlatform extends pulumi.ComponentResource {
     createOperator(name, this, settings, [...namespacesReady, ...this.priorities]);
     createQueues(name, this, settings, namespacesReady);
     this.registerOutputs();
+  }
+
+  get resource(): pulumi.Resource {
+    return this;
   }
 }
 

@@ -3,17 +3,17 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import type { RunnerSettings } from "../../runner-settings.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogParts } from "../catalog/catalog.ts";
 import { containerSecurity, userId } from "../catalog/pod-parts.ts";
-import type { RayPlatform } from "../ray/ray-platform.ts";
+import type { PlatformParts } from "../ray/ray-platform.ts";
 
 const folder = "/etc/tiltyard";
 
 /** A runner, and the catalog and the Ray clusters that it works for. */
 export interface RunnerPlace {
   readonly cluster: Cluster;
-  readonly platform: RayPlatform;
-  readonly catalog: Catalog;
+  readonly platform: PlatformParts;
+  readonly catalog: CatalogParts;
   readonly settings: RunnerSettings;
 }
 

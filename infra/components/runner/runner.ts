@@ -3,18 +3,18 @@ import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../runner-settings.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogParts } from "../catalog/catalog.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
-import type { RayPlatform } from "../ray/ray-platform.ts";
+import type { PlatformParts } from "../ray/ray-platform.ts";
 import { type RunnerPlace, runnerPodSpec } from "./runner-pod.ts";
 
 export interface RunnerArgs extends Partial<RunnerSettings> {
   readonly cluster: Cluster;
   /** The platform that executes the jobs. */
-  readonly platform: RayPlatform;
+  readonly platform: PlatformParts;
   /** The catalog with the jobs. The runner is in its namespace, where no Ray job can use the runner's account. */
-  readonly catalog: Catalog;
+  readonly catalog: CatalogParts;
   /** The default parameters of all Ray clusters (docs/reference/ray-cluster.md), which their templates can override. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
@@ -46,7 +46,7 @@ export class Runner extends pulumi.ComponentResource {
     const { cluster, platform, catalog, parameters = {}, ...given } = args;
     const place = { cluster, platform, catalog, parameters, settings: { ...runnerDefaults, ...given } };
     this.rayClusters = Object.keys(place.settings.rayClusters);
-    const child = { parent: this, provider: cluster.kubernetes, dependsOn: [platform, catalog] };
+    const child = { parent: this, provider: cluster.kubernetes, dependsOn: [platform.resource, catalog.resource] };
     const account = createAccount(name, place, child);
     const pod = runnerPodSpec(place, {
       account,
