@@ -49,7 +49,8 @@ class Component extends pulumi.ComponentResource {
 
 async function constructPlatform(name: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
   // A preview does not know the kubeconfig of a cluster that the program creates.
-  const { kubeconfig, ...given } = inputs;
+  const { kubeconfig: givenKubeconfig, ...given } = inputs;
+  const kubeconfig = pulumi.output(givenKubeconfig).apply(textOf);
   const settings = await knownValues(given);
   const config = configOf({ ...settings, catalog: { enabled: false }, runner: { enabled: false } });
   const definitions = await findDefinitions(config);
@@ -99,6 +100,11 @@ async function constructRunner(name: string, inputs: pulumi.Inputs, options: pul
   const images = rayImages(name, config, cluster, component);
   const { rayClusters } = createRunner(name, { cluster, platform: parts, catalog, images }, config, below);
   return component.finish({ rayClusters });
+}
+
+/** Returns a kubeconfig as text. Programs in YAML and the component of EKS have an object. */
+function textOf(kubeconfig: unknown): string {
+  return typeof kubeconfig === "string" ? kubeconfig : JSON.stringify(kubeconfig);
 }
 
 /** Returns the parts of a platform as values, all of which are known on an existing cluster. */

@@ -354,13 +354,10 @@ describeOnOurs(
       await expectDeployed("features", "organization.python-program.python");
     });
 
-    test("deploys the same from YAML, after Pulumi's command has added the package to the program", async () => {
+    test("deploys the same from YAML, with Pulumi's language host", async () => {
       const folder = folderOf(cluster(), "yaml-program");
       cpSync(join(import.meta.dirname, "../../examples/yaml-program"), folder, { recursive: true });
       const envVars = engineEnvironment(cluster(), "yaml");
-      const env = { ...process.env, ...envVars };
-      const plugin = findProgram("pulumi-resource-tiltyard") ?? "";
-      await promisify(execFile)("pulumi", ["package", "add", plugin], { cwd: folder, env });
       const workspace = { envVars, pulumiHome: folderOf(cluster(), "pulumi-yaml/home") };
       const stack = await LocalWorkspace.createOrSelectStack({ stackName: "yaml", workDir: folder }, workspace);
       await stack.setConfig("bucket", { value: "s3://tables/lance" });
