@@ -362,9 +362,8 @@ describeOnOurs(
       const stack = await LocalWorkspace.createOrSelectStack({ stackName: "yaml", workDir: folder }, workspace);
       await stack.setConfig("bucket", { value: "s3://tables/lance" });
       await stack.setConfig("kubeconfig", { value: cluster().kubeconfig, secret: true });
-      const { changeSummary: planned } = await stack.preview();
       const { outputs, summary } = await stack.up();
-      expect([Object.keys(planned), summary.resourceChanges]).toEqual([["create"], planned]);
+      expect(Object.keys(summary.resourceChanges ?? {})).toEqual(["create"]);
       expect(outputs).toMatchObject({
         catalogUrl: { value: "http://tiltyard-catalog.features-yaml-catalog.svc:2333", secret: false },
         catalogApiKey: { value: expect.stringMatching(/^\w{48}$/), secret: true },
@@ -372,7 +371,6 @@ describeOnOurs(
       });
       expect(Object.keys((await stack.preview()).changeSummary)).toEqual(["same"]);
       await expectDeployed("features-yaml", "organization.yaml-program.yaml");
-      await stack.destroy();
     });
 
     async function expectDeployed(namespace: string, stack: string): Promise<void> {
