@@ -76,13 +76,13 @@ describeOnOurs(
     test("admits the pod of the runbook that restores the catalog", async () => {
       const example = readFileSync(join(import.meta.dirname, "../../examples/restore-pod.yaml"), "utf8");
       const pod: KubernetesObject = parse(example);
-      const metadata = { ...pod.metadata, namespace: catalogNamespace };
+      pod.metadata.namespace = catalogNamespace;
       const options = { manager: "tiltyard-e2e", dryRun: true };
-      expect(await cluster().api.apply({ ...pod, metadata }, options)).toMatchObject({ kind: "Pod" });
+      expect(await cluster().api.apply(pod, options)).toMatchObject({ kind: "Pod" });
       const claim = pod.spec.volumes[0].persistentVolumeClaim.claimName;
       await cluster().api.get("v1", "PersistentVolumeClaim", claim, catalogNamespace);
-      const privileged = { ...pod.spec, securityContext: {} };
-      await expect(cluster().api.apply({ ...pod, spec: privileged, metadata }, options)).rejects.toThrow("PodSecurity");
+      const privileged: KubernetesObject = { ...pod, spec: { ...pod.spec, securityContext: {} } };
+      await expect(cluster().api.apply(privileged, options)).rejects.toThrow("PodSecurity");
     });
 
     test("leaves another stack's objects alone, and says whose they are", async () => {
