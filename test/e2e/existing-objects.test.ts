@@ -75,8 +75,8 @@ describeOnOurs(
 
     test("admits the pod of the runbook that restores the catalog", async () => {
       const example = readFileSync(join(import.meta.dirname, "../../examples/restore-pod.yaml"), "utf8");
-      const pod: KubernetesObject = parse(example);
-      pod.metadata.namespace = catalogNamespace;
+      const given: KubernetesObject = parse(example);
+      const pod: KubernetesObject = { ...given, metadata: { ...given.metadata, namespace: catalogNamespace } };
       const options = { manager: "tiltyard-e2e", dryRun: true };
       expect(await cluster().api.apply(pod, options)).toMatchObject({ kind: "Pod" });
       const claim = pod.spec.volumes[0].persistentVolumeClaim.claimName;
