@@ -48,7 +48,7 @@ export default defineConfig({
           name: "unit",
           include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner,prose}/**/*.test.ts"],
           globalSetup: temporaryFolder,
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           hookTimeout: 30_000,
           expect: expectOptions,
           // A worker loads each module only once for all its files, so files must restore the globals that they

@@ -103,7 +103,8 @@ describe("a table that is dropped with a retention", () => {
     expect(existsSync(`/${pathOf(table)}`)).toBe(true);
     const id = (await droppedId(table)) ?? "";
     await doDeferredWork(catalog.database);
-    expect(existsSync(`/${pathOf(table)}`)).toBe(false);
+    // The catalog may have claimed the work first.
+    await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
     const late = await command("undrop", id);
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("no dropped table has this id")]);
     expect((await catalog.call("declareTable", again)).status).toBe(200);
@@ -122,7 +123,10 @@ describe("a table that is dropped with a retention", () => {
     const again = { id: table.id, location: table.location };
     expect((await catalog.call("declareTable", again)).status).toBe(409);
     await doDeferredWork(catalog.database);
-    expect([await countVersions(), existsSync(`/${pathOf(table)}`)]).toEqual([before, false]);
+    await vi.waitFor(
+      async () => expect([await countVersions(), existsSync(`/${pathOf(table)}`)]).toEqual([before, false]),
+      { timeout: 10_000 },
+    );
     expect((await catalog.call("declareTable", again)).status).toBe(200);
   });
 

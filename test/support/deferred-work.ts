@@ -8,12 +8,17 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { statement } from "../../service/store/statement.ts";
 
-/** The tasks that wait for a retry. A dropped table with a retention period is not one of them. */
+/** Makes the tasks that wait for a retry due. A dropped table with a retention period is not one of them. */
 const makeDue = statement((db, _: Record<never, never>) =>
   db
     .updateTable("tasks")
     .set({ not_before: 0 })
     .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)])),
+);
+
+/** Restarts the tasks that open jobs. The catalog of the test may have claimed them, and would postpone them. */
+const restart = statement((db, _: Record<never, never>) =>
+  db.updateTable("tasks").set({ claim: null, claimed_until: 0 }).where("kind", "=", "automate"),
 );
 
 /** Runs all deferred work immediately, like another process of the same database when the work is due. */
@@ -22,7 +27,6 @@ export async function doDeferredWork(
   { dropRetentionMs = 0, storage = createStorage({ s3ForcePathStyle: false }) } = {},
 ): Promise<void> {
   await using store = await openStore(database);
-  await store.write((session) => session.run(makeDue, {}));
   const log = createLog("silent");
   const finishing = createFinishing({ store, storage, log });
   const auditRetentionMs = Number.MAX_SAFE_INTEGER;
@@ -31,7 +35,14 @@ export async function doDeferredWork(
   const times = { dropRetentionMs, auditRetentionMs, automationDelayMs: 0 };
   const worker = createDeferredWork({ store, storage, finishing, rows, log, isolatedNamespaces: [], ...times });
   worker.start();
-  await worker.drain();
+  // The catalog of the test may claim a task between the two steps of the first round.
+  for (let round = 0; round < 2; round += 1) {
+    await store.write(async (session) => {
+      await session.run(makeDue, {});
+      await session.run(restart, {});
+    });
+    await worker.drain();
+  }
   await worker.stop();
   await finishing.settled();
 }
