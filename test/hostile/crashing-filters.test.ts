@@ -58,7 +58,8 @@ describe("filters that end the process of the library", () => {
     process.stderr.write(`crashing filters: ${JSON.stringify([...attacks])}, inserts: ${inserted.join()}\n`);
     // The first crash hits the shared process; afterwards the filters of the reader run apart.
     expect(inserted.filter((status) => status !== 200).length).toBeLessThanOrEqual(1);
-    expect(inserted.filter((status) => ![200, 503].includes(status))).toEqual([]);
+    // The insert that it interrupts has changed nothing (503), or its rows were already committed (409).
+    expect(inserted.filter((status) => ![200, 409, 503].includes(status))).toEqual([]);
     expect([...attacks.keys()].filter((status) => ![400, 503].includes(status))).toEqual([]);
     expect(attacks.get(400)).toBeGreaterThan(0);
   });
