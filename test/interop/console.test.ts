@@ -1101,11 +1101,10 @@ describe("the page", () => {
     };
     await page.keyboard.type(catalog.adminKey);
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { level: 1, name: "Catalog" }).waitFor();
+    await page.getByRole("link", { name: "production" }).waitFor();
     await page.keyboard.press("Tab");
     expect(await focused()).toBe("Skip to the content");
     await page.keyboard.press("Enter");
-    await page.getByRole("link", { name: "production" }).waitFor();
     await tabTo("production");
     expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
     await page.keyboard.press("Enter");
