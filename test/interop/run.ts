@@ -38,8 +38,8 @@ const fastTests = [
 const jvmTests = ["clients", "client_pages"];
 /** Tests that wait for the timeouts of stores. */
 const faultTests = ["faulty_store", "made_again"];
-/** Tests that kill or repeat attempts of jobs, which are about half of the tests with Ray by duration. */
-const attemptTests = ["job_attempt", "recomputed", "chaos", "jobs_in_s3", "vending"];
+/** Attempts of jobs, and the programs of the clients' pages: about half of the tests with Ray by duration. */
+const secondLaneWithRay = ["chaos", "client_pages", "clients", "job_attempt", "jobs_in_s3", "recomputed", "vending"];
 const testsWithoutRay = [
   "authentication",
   "bench",
@@ -134,14 +134,14 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
   const others = filesOf([...testsWithoutRay, ...faultTests]);
-  const attempts = filesOf(attemptTests);
+  const secondLane = filesOf(secondLaneWithRay);
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
-    .filter((file) => !others.includes(file) && !attempts.includes(file));
+    .filter((file) => !others.includes(file) && !secondLane.includes(file));
   const lanes: readonly (readonly Part[])[] = [
     [clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
-    [clientsPart("attempts of jobs", "not jvm", attempts, tools)],
+    [clientsPart("attempts of jobs and the clients' pages", "not jvm", secondLane, tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
