@@ -79,11 +79,12 @@ export class DeployedStack {
     const before = this.record.length;
     const { code, stderr } = await startProgram(["test/e2e/up.ts", this.#stack.name, workDir, pulumiHome], given)
       .finished;
-    // The killed engine still holds the lock of the state.
-    await this.#stack.cancel().catch(() => {});
-    // Pulumi writes the optional attributes of its state in place. An engine killed meanwhile leaves an empty file.
+    // Pulumi writes the optional attributes of its state in place. An engine killed meanwhile leaves an empty file, with
+    // which no command reads the state.
     const attributes = `${this.#statePath}.attrs`;
     if (existsSync(attributes) && statSync(attributes).size === 0) rmSync(attributes);
+    // The killed engine still holds the lock of the state.
+    await this.#stack.cancel();
     if (!this.record.slice(before).some((each) => each.action === "kill" && each.type === type))
       throw new Error(`no resource of the type ${type} was created: the up ended with ${code}: ${stderr}`);
   }
