@@ -8,7 +8,7 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import { statement } from "../../service/store/statement.ts";
 
-/** Makes the tasks that wait for a retry due. A dropped table with a retention period is not one of them. */
+/** Sets the tasks that wait for a retry to be due. A dropped table with a retention period is not one of them. */
 const makeDue = statement((db, _: Record<never, never>) =>
   db
     .updateTable("tasks")
