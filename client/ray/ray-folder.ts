@@ -2,6 +2,7 @@ import { lstat, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "@tiltyard/protocol";
 import { z } from "zod";
 
 /**
@@ -71,7 +72,7 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     // The process of another user is alive, too.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
+    return codeOf(error) === "EPERM";
   }
 }
 
@@ -110,6 +111,5 @@ function kill(pid: number): void {
 
 /** Ignores errors about files of other users and about folders that another process deletes at the same time. */
 function ignoreOthers(error: unknown): void {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code !== "EACCES" && code !== "EPERM" && code !== "ENOENT" && code !== "ENOTEMPTY") throw error;
+  if (!["EACCES", "EPERM", "ENOENT", "ENOTEMPTY"].includes(codeOf(error) ?? "")) throw error;
 }

@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { nameOf } from "./format.ts";
+import { inBackticks, nameOf } from "./format.ts";
 import type { PageProps } from "./routes.ts";
 import { CopyButton, Hint, Section } from "./view.tsx";
 
@@ -9,7 +9,6 @@ const uri = new URL(".", document.baseURI).href.replace(/\/$/, "");
 const key = "KEY";
 const text = (value: unknown) => JSON.stringify(value);
 const quoted = (value: string) => `'${value.replaceAll("'", "''")}'`;
-const backticked = (value: string) => `\`${value.replaceAll("`", "``")}\``;
 
 /** Returns the code that opens a table, for each client. */
 function snippetsOf(id: Identifier): readonly (readonly [client: string, code: string])[] {
@@ -48,7 +47,7 @@ spark.sql.catalog.lance.impl=rest
 spark.sql.catalog.lance.uri=${uri}
 spark.sql.catalog.lance.headers.x-api-key=${key}
 
-SELECT * FROM ${["lance", ...id.map(backticked)].join(".")} LIMIT 5;`,
+SELECT * FROM ${["lance", ...id.map(inBackticks)].join(".")} LIMIT 5;`,
     ],
   ];
 }

@@ -32,6 +32,9 @@ export function bytes(count: number): string {
   return `${power === 0 ? value : value.toFixed(1)} ${names[power]}`;
 }
 
+/** Returns a name as an SQL expression. */
+export const inBackticks = (name: string) => `\`${name.replaceAll("`", "``")}\``;
+
 /** Formats an identifier for display. */
 export const nameOf = (id: Identifier) => (id.length === 0 ? "the whole catalog" : id.join("$"));
 

@@ -4,7 +4,7 @@ import type { CSSProperties } from "preact";
 import { useState } from "preact/hooks";
 import { type AnswerTo, ApiError, call } from "./api.ts";
 import { may } from "./caller.ts";
-import { nameOf } from "./format.ts";
+import { inBackticks, nameOf } from "./format.ts";
 import { ProgressBar } from "./progress.tsx";
 import { useAction, useCall } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
@@ -209,7 +209,7 @@ let lastCount: Promise<unknown> = Promise.resolve();
 
 /** The number of filled rows of a column. */
 export function Filled({ id, column }: { readonly id: Identifier; readonly column: string }) {
-  const predicate = `\`${column.replaceAll("`", "``")}\` IS NULL`;
+  const predicate = `${inBackticks(column)} IS NULL`;
   const { data, error } = useQuery({
     queryKey: ["filled", id, column],
     queryFn: ({ signal }) => {

@@ -73,14 +73,22 @@ function validUntil(job: JobRecord): number {
   return isOpen(job) ? (job.heartbeatAtMillis ?? 0) + leaseMs : (job.endedAtMillis ?? 0) + afterEndMs;
 }
 
+/**
+ * Returns the roles of the catalog itself, which looks after Geneva's records and no other tables; undefined for other
+ * principals and objects.
+ */
+export function grantsOfCatalog(principal: string, objects: readonly Identifier[]): readonly Grant[] | undefined {
+  if (principal !== catalogPrincipal || !objects.every(isSystemTable)) return undefined;
+  return objects.map((namespace) => ({ namespace, role: "writer" }) as const);
+}
+
 /** Returns the current roles of the principal that opened a job; none if its API key was revoked. */
 async function grantsOfOpener(
   session: Session,
   { principal, apiKeyId, objects }: JobRecord,
 ): Promise<readonly Grant[]> {
-  // The catalog looks after Geneva's records and no other tables.
-  if (principal === catalogPrincipal)
-    return objects.filter(isSystemTable).map((namespace) => ({ namespace, role: "writer" }) as const);
+  const ofCatalog = grantsOfCatalog(principal, objects);
+  if (ofCatalog !== undefined) return ofCatalog;
   const isTokens = principal.startsWith(tokenPrefix);
   return isTokens || (await hasApiKey(session, principal, apiKeyId)) ? listGrantsOf(session, principal) : [];
 }

@@ -1,15 +1,14 @@
 import {
   CatalogError,
-  catalogPrincipal,
   contracts,
   defaultDelimiter,
   type ErrorKind,
   type Identifier,
-  isSystemTable,
   managementContracts,
   type Role,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authenticator.ts";
+import { grantsOfCatalog } from "../auth/job-key.ts";
 import { type NewJob, prepareJob, requireNameable } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { parametersOf } from "../domain/parameters.ts";
@@ -40,10 +39,8 @@ export async function automaticJob(
   { auto_compact, auto_build_index = [], auto_clean_up }: Policy,
 ): Promise<NewJob> {
   requireNameable(identifier);
-  // The catalog looks after Geneva's records and no other tables.
-  const isOfCatalog = principal === catalogPrincipal && isSystemTable(identifier);
-  const ofCatalog = [{ namespace: identifier, role: "writer" }] as const;
-  const opener = { name: principal, grants: isOfCatalog ? ofCatalog : await listGrantsOf(store.read, principal) };
+  const grants = grantsOfCatalog(principal, [identifier]) ?? (await listGrantsOf(store.read, principal));
+  const opener = { name: principal, grants };
   const caller: Caller = { principal: opener, requestId: "" };
   const requireRole = (role: Role, object: Identifier) => authorize(opener, [{ role, object }]);
   const jobOf = (contract: { readonly operationId: string }, request: object) =>

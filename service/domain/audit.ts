@@ -1,4 +1,4 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, catalogPrincipal } from "@tiltyard/protocol";
 import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
 import type { Session, Store } from "../store/store.ts";
 import { type Caller, type Change, newTransaction, type Origin, type TransactionNames } from "./transaction.ts";
@@ -7,6 +7,9 @@ import { type Caller, type Change, newTransaction, type Origin, type Transaction
 export const operator: Origin = { caller: { principal: { name: "operator" }, requestId: "" } };
 /** The principal that the audit records for changes without a request to the catalog. */
 export const unknownCaller: Caller = { principal: { name: "unknown" }, requestId: "" };
+
+/** The caller of changes and reads by which the catalog itself looks after Geneva's records. */
+export const catalogCaller: Caller = { principal: { name: catalogPrincipal }, requestId: "" };
 
 /** An audit record before its insertion. */
 export interface AuditEntry extends TransactionNames {

@@ -1,7 +1,8 @@
-import { catalogPrincipal, type Identifier, isSystemTable } from "@tiltyard/protocol";
+import { type Identifier, isSystemTable } from "@tiltyard/protocol";
 import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { insertTable, type TableRecord } from "../store/tables.ts";
+import { catalogCaller } from "./audit.ts";
 import { takeLocation } from "./locations.ts";
 import { applyPolicy, hasPolicy } from "./policy.ts";
 import { requireFreeName } from "./require.ts";
@@ -41,5 +42,5 @@ export async function recordTable(
   if (!isSystemTable(identifier) || hasPolicy(properties))
     return applyPolicy(session, await insertTable(session, given), caller);
   const table = await insertTable(session, { ...given, properties: { ...properties, ...recordsPolicy } });
-  return applyPolicy(session, table, { principal: { name: catalogPrincipal } });
+  return applyPolicy(session, table, catalogCaller);
 }

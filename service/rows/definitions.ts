@@ -1,9 +1,11 @@
 import { CatalogError, formatIdentifier, type Identifier, systemNamespaceOf } from "@tiltyard/protocol";
 import { z } from "zod";
 import { isAllowed, type Principal } from "../auth/authenticator.ts";
+import { catalogCaller } from "../domain/audit.ts";
 import type { Store } from "../store/store.ts";
 import { findTable } from "../store/tables.ts";
 import type { Reader } from "./reader.ts";
+import { literal } from "./sql-text.ts";
 
 interface Parts {
   readonly store: Store;
@@ -26,7 +28,6 @@ type Kind = keyof typeof tables;
 const definitionsMax = 100;
 /** The number of characters of an unknown name in an error. The text may be a broken manifest. */
 const nameShown = 100;
-const catalog = { principal: { name: "catalog" } };
 
 const jsonText = z
   .string()
@@ -148,8 +149,8 @@ async function readDefinitions(
   const table = [...systemNamespaceOf(id, isolatedNamespaces), tables[kind]];
   const isReadable = isAllowed(caller.principal, { role: "reader", object: table });
   if (!isReadable || (await findTable(store.read, table)) === undefined) return [];
-  const filter = name === undefined ? undefined : `name = '${name.replaceAll("'", "''")}'`;
-  return (await rows.read("records", { id: table, caller: catalog }, { filter, limit: definitionsMax })).result;
+  const filter = name === undefined ? undefined : `name = ${literal(name)}`;
+  return (await rows.read("records", { id: table, caller: catalogCaller }, { filter, limit: definitionsMax })).result;
 }
 
 function parsed<Output>(schema: z.ZodType<Output>, row: unknown, kind: Kind, name: string): Output {

@@ -1,4 +1,5 @@
 import type { JsonArrowSchema } from "@tiltyard/protocol";
+import { quotedName } from "./sql-text.ts";
 
 type Field = JsonArrowSchema["fields"][number];
 
@@ -30,7 +31,7 @@ export function findField(fields: readonly Field[], path: string): FoundField | 
 
 /** Returns the path that Lance lists for a field: only names with dots or backticks are in backticks. */
 export function pathOf({ names }: FoundField): string {
-  return names.map((name) => (/[.`]/.test(name) ? `\`${name.replaceAll("`", "``")}\`` : name)).join(".");
+  return names.map((name) => (/[.`]/.test(name) ? quotedName(name) : name)).join(".");
 }
 
 /** Splits a path; a path that Lance cannot split has no names. */

@@ -1,15 +1,16 @@
 import { contracts, systemNamespaceOf, type TransactionStatus } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitParts } from "../commits/parts.ts";
+import { catalogCaller } from "../domain/audit.ts";
 import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
 import type { Rows } from "./rows.ts";
+import { literal } from "./sql-text.ts";
 
 /** The table in which Geneva's clients record and poll their jobs. */
 const jobsTable = "geneva_jobs";
 /** Geneva's statuses of unsuccessful jobs. */
 const endings: Partial<Record<TransactionStatus, string>> = { Failed: "FAILED", Canceled: "CANCELLED" };
-const caller = { principal: { name: "catalog" }, requestId: "" };
 
 /**
  * Ends Geneva's own record of a job that the catalog's runner ended, because Geneva's client only polls that record.
@@ -30,16 +31,12 @@ export async function endGenevaRecord(
   if (ending === undefined || table === undefined) return;
   const where = `job_id = ${literal(identifier.join("$"))} AND status IN ('PENDING', 'RUNNING')`;
   const request = { id: jobs, delimiter: "$" };
-  const { result: open } = await rows.read("count", { id: jobs, caller }, { predicate: where });
+  const { result: open } = await rows.read("count", { id: jobs, caller: catalogCaller }, { predicate: where });
   if (open === 0) return;
   const reason = job?.reason ?? `the job is ${job?.status}`;
   const updates = [
     ["status", literal(ending)],
     ["events", `make_array(${literal(reason)})`],
   ];
-  await rows.change("update", { contract: contracts.updateTable, request, caller }, { where, updates });
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
+  await rows.change("update", { contract: contracts.updateTable, request, caller: catalogCaller }, { where, updates });
 }

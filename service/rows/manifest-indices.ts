@@ -1,5 +1,6 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type Field, last, messages, readFields, readFile, uint } from "./manifest-file.ts";
+import { quotedName } from "./sql-text.ts";
 
 /** An index in a manifest. The library for Node does not list the types that it cannot build. */
 export interface ManifestIndex {
@@ -57,7 +58,7 @@ function pathsOf(fields: readonly (readonly Field[])[]): ReadonlyMap<number, str
 }
 
 function quoted(name: string): string {
-  return /^[\p{L}\p{N}_]+$/u.test(name) ? name : `\`${name.replaceAll("`", "``")}\``;
+  return /^[\p{L}\p{N}_]+$/u.test(name) ? name : quotedName(name);
 }
 
 /** Reads a field of numbers, which is either packed into one value or repeated. */

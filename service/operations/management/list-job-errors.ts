@@ -1,5 +1,7 @@
 import { type managementContracts, shown, systemNamespaceOf } from "@tiltyard/protocol";
+import { catalogCaller } from "../../domain/audit.ts";
 import { requireJob } from "../../domain/require.ts";
+import { literal } from "../../rows/sql-text.ts";
 import { findTable } from "../../store/tables.ts";
 import type { Handler } from "../handler.ts";
 
@@ -13,9 +15,12 @@ export const listJobErrors: Handler<typeof managementContracts.listJobErrors> = 
   const identifier = [...job.namespace, job.id];
   const id = [...systemNamespaceOf(identifier, isolatedNamespaces), errorsTable];
   if ((await findTable(store.read, id)) === undefined) return { errors: [] };
-  const filter = `job_id = '${identifier.join("$").replaceAll("'", "''")}'`;
-  const at = { id, caller: { principal: { name: "catalog" } } };
-  const { result } = await rows.read("firstRows", at, { limit: shown.rows, filter, whole: true });
+  const filter = `job_id = ${literal(identifier.join("$"))}`;
+  const { result } = await rows.read(
+    "firstRows",
+    { id, caller: catalogCaller },
+    { limit: shown.rows, filter, whole: true },
+  );
   const names = result.columns.map(({ name }) => name);
   return {
     errors: result.rows.map((row) => {

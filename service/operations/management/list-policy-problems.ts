@@ -11,11 +11,13 @@ export const listPolicyProblems: Handler<typeof managementContracts.listPolicyPr
   const table = await requireTable(store.read, id);
   const policy = policyIn(table.properties);
   const problems = [];
+  let state: Promise<unknown> | undefined;
   for (const automation of await listAutomations(store.read, table.id)) {
     const { kind, target } = automation;
     if (kind === "backfill" || kind === "refresh") continue;
     const problem = await problemOf(async () => {
-      await stateOf(catalog, table);
+      state ??= stateOf(catalog, table);
+      await state;
       await automaticJob(catalog, table, automation, policy);
     });
     if (problem !== undefined)

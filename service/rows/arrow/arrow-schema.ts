@@ -1,4 +1,5 @@
 import { CatalogError, type JsonArrowDataType, type JsonArrowSchema } from "@tiltyard/protocol";
+import { quotedName } from "../sql-text.ts";
 import { type ArrowField, plainZone, readFields } from "./arrow-field.ts";
 
 /** Returns the schema of an Arrow IPC file in the JSON format of the protocol. */
@@ -64,7 +65,7 @@ export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefin
   return new Map(
     readFields(file).fields.map(({ name, type: { kind }, index }) => {
       const type = index === undefined ? undefined : inSql[kind];
-      return [name, type && `arrow_cast(\`${name.replaceAll("`", "``")}\`, '${type}')`];
+      return [name, type && `arrow_cast(${quotedName(name)}, '${type}')`];
     }),
   );
 }

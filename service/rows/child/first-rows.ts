@@ -8,9 +8,10 @@ import {
   shown,
 } from "@tiltyard/protocol";
 import { readSchema } from "../arrow/arrow-schema.ts";
+import { quotedName } from "../sql-text.ts";
 import { rawQueryOf, rowsMax } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
-import { quoted, readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
+import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
 interface Request {
   readonly limit: number;
@@ -110,7 +111,7 @@ async function similarRows(table: Table, column: string, request: Request): Prom
   const { limit, offset = 0, like_row: number = 0, filter } = request;
   if (limit + offset > numbers.found)
     throw new CatalogError("InvalidInput", `offset: a vector search finds ${numbers.found} rows at most`);
-  const example = selectedRows(table, request).select(new Map([["vector", quoted(column)]]));
+  const example = selectedRows(table, request).select(new Map([["vector", quotedName(column)]]));
   const [row] = await example.limit(1).offset(Math.min(number, rowsMax)).toArray();
   const vector: unknown = row?.vector;
   const values =

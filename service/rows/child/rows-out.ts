@@ -2,6 +2,7 @@ import type { Table } from "@lancedb/lancedb";
 import { CatalogError } from "@tiltyard/protocol";
 import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "../arrow/arrow-file.ts";
 import { plainColumns } from "../arrow/arrow-schema.ts";
+import { quotedName } from "../sql-text.ts";
 import { type DatasetQuery, type RawQuery, rawQueryOf } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 
@@ -59,9 +60,7 @@ async function withoutDictionaries(build: () => Promise<DatasetQuery>): Promise<
   const columns = plainColumns(await query.outputSchema());
   if ([...columns.values()].every((plain) => plain === undefined)) return query;
   const asked = [...columns].filter(([name]) => !added.includes(name));
-  return rawQueryOf(
-    (await build()).select(new Map(asked.map(([name, plain]) => [name, plain ?? `\`${name.replaceAll("`", "``")}\``]))),
-  );
+  return rawQueryOf((await build()).select(new Map(asked.map(([name, plain]) => [name, plain ?? quotedName(name)]))));
 }
 
 /**

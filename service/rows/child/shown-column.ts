@@ -1,4 +1,5 @@
 import { type JsonArrowDataType, type JsonArrowSchema, type ShownValue, shown } from "@tiltyard/protocol";
+import { quotedName } from "../sql-text.ts";
 
 type Field = JsonArrowSchema["fields"][number];
 
@@ -35,7 +36,7 @@ interface Left {
 export function shownColumn({ name, type, metadata }: Field, limits: ShownLimits = shown): ShownColumn | undefined {
   const { characters, items } = limits;
   if (metadata?.[blobEncoding] === "true") return undefined;
-  return columnOf(quoted(name), type, { characters, items, fields: fieldsMax });
+  return columnOf(quotedName(name), type, { characters, items, fields: fieldsMax });
 }
 
 function columnOf(path: string, type: JsonArrowDataType, left: Left): ShownColumn | undefined {
@@ -118,7 +119,7 @@ function listColumn(path: string, type: JsonArrowDataType, limits: ShownLimits):
 function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: Left): ShownColumn {
   const inner = fields.slice(0, left.fields).map(({ name, type }) => {
     left.fields -= 1;
-    return { name, column: left.fields < 0 ? undefined : columnOf(`${path}.${quoted(name)}`, type, left) };
+    return { name, column: left.fields < 0 ? undefined : columnOf(`${path}.${quotedName(name)}`, type, left) };
   });
   return {
     expressions: [`${path} IS NULL`, ...inner.flatMap(({ column }) => column?.expressions ?? [])],
@@ -184,8 +185,3 @@ function cut(text: string, { characters }: ShownLimits): ShownValue {
 }
 
 const asText = (expression: string) => `arrow_cast(${expression}, 'Utf8')`;
-
-/** Returns the name of a column as an SQL expression. */
-export function quoted(name: string): string {
-  return `\`${name.replaceAll("`", "``")}\``;
-}
