@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import {
   type AnyContract,
   arrowTypeOf,
@@ -15,9 +13,9 @@ import {
   requestShape,
   titleOf,
 } from "@tiltyard/protocol";
+import { type Example, examples, fieldDescriptions } from "@tiltyard/protocol/api-document";
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
-import { fieldDescriptions } from "./field-descriptions.ts";
 
 const binary = { type: "string", format: "binary" } as const;
 
@@ -25,16 +23,6 @@ export interface DocumentedOperations {
   readonly title: string;
   readonly description: string;
   readonly contracts: Readonly<Record<string, AnyContract>>;
-}
-
-/** A request that a test sends to a catalog, by the fields of its contract, with the response. */
-interface Example {
-  readonly operation: string;
-  readonly request: Readonly<Record<string, unknown>> & {
-    readonly id?: readonly string[];
-    readonly indexName?: string;
-  };
-  readonly response?: unknown;
 }
 
 /** Creates the OpenAPI document of operations from their contracts. */
@@ -45,7 +33,6 @@ export function openApiDocument({
   tokenUrl,
 }: DocumentedOperations & { readonly tokenUrl: string | undefined }) {
   const paths: ZodOpenApiPathsObject = {};
-  const examples: readonly Example[] = JSON.parse(readFileSync(join(import.meta.dirname, "examples.json"), "utf8"));
   for (const [name, contract] of Object.entries(contracts))
     for (const method of contract.methods) {
       const example = examples.find(({ operation }) => operation === name);

@@ -14,10 +14,10 @@ const programs = ["**/*.js", "**/*.js.map"];
 const library = [...programs, "**/*.d.ts"];
 /** The content of each package in addition to the common texts. */
 const contents: Readonly<Record<string, readonly string[]>> = {
-  protocol: library,
+  protocol: [...library, "api-document/examples.json"],
   client: library,
   console: [...library, "assets/*.{css,html,js,svg}"],
-  service: [...programs, "pages/examples.json"],
+  service: programs,
   runner: [...programs, "job/requirements.txt", "job/tiltyard/**/*.py"],
   infra: [...library, "PulumiPlugin.yaml"],
   tiltyard: programs,
@@ -104,13 +104,13 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
   });
 });
 
-test("the console, the service and the runner contain the files that they read", () => {
+test("the console, the protocol and the runner contain the files that they read", () => {
   expect(unpack("console").files).toEqual(
     expect.arrayContaining(
       ["index.html", "main.js", "theme.js", "console.css", "swagger-ui-bundle.js"].map((file) => `assets/${file}`),
     ),
   );
-  expect(unpack("service").files).toContain("pages/examples.json");
+  expect(unpack("protocol").files).toContain("api-document/examples.json");
   const job = sourceFiles("runner", ["job/tiltyard/**/*.py", "job/requirements.txt"]);
   expect(job).toContain("job/tiltyard/job/__main__.py");
   expect(unpack("runner").files).toEqual(expect.arrayContaining([...job]));

@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { type OperationName, operations, pathOf, useCatalog } from "../support/catalog.ts";
 import { arrowStream, films } from "../support/rows.ts";
 
-const file = new URL("../../service/pages/examples.json", import.meta.url).pathname;
+const file = new URL("../../protocol/api-document/examples.json", import.meta.url).pathname;
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1d" });
 
 interface Example {
