@@ -626,6 +626,16 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     expect(await versionsOf(id)).toEqual([1]);
   });
 
+  test("replaces the rows of a branch by none, and only those", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableBranch", { id, name: "exp" });
+    const request = { id, mode: "overwrite", branch: "exp" };
+    const { status, body } = await catalog.call("insertIntoTable", request, { body: arrowStream([]) });
+    expect([status, body]).toEqual([200, expect.objectContaining({ num_inserted_rows: 0, version: 2 })]);
+    expect((await catalog.call("countTableRows", { id, branch: "exp" })).body).toBe(0);
+    expect(await ids(id)).toEqual([1, 2, 3]);
+  });
+
   test("creates a table of several versions, too", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", "long"];
     const { body } = await catalog.call("createTable", { id }, { body: arrowStream(batchesOf(3, 15 * mebibyte)) });

@@ -61,7 +61,7 @@ export function plainZone(zone: string): string {
 }
 
 /** Reads a field. The numbers are the indices of fields in the tables of Schema.fbs, the second arguments their defaults. */
-function fieldOf(field: FlatTable): ArrowField {
+export function fieldOf(field: FlatTable): ArrowField {
   const dictionary = field.table(4);
   const index = dictionary?.table(1);
   return {

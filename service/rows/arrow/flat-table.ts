@@ -60,7 +60,12 @@ export class FlatTable {
   }
 
   tables(index: number): FlatTable[] {
-    return this.#vector(index, 4).map((at) => new FlatTable(this.#bytes, this.#follow(at)));
+    return this.slots(index).map((at) => new FlatTable(this.#bytes, this.#follow(at)));
+  }
+
+  /** Returns the positions of the references to the tables of a vector. */
+  slots(index: number): number[] {
+    return this.#vector(index, 4);
   }
 
   /** Returns the elements of a vector of structs with a fixed size. */

@@ -1,5 +1,6 @@
 import type { Branches, Connection, Table } from "@lancedb/lancedb";
 import { mainBranch } from "../../domain/branch.ts";
+import { withEmptyBatch } from "../arrow/empty-batch.ts";
 import type { TableAddress } from "../call.ts";
 import { KeptVersions } from "./kept-versions.ts";
 import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./lancedb.ts";
@@ -78,7 +79,10 @@ export class OpenTable implements AsyncDisposable {
     return this.#opened.schema();
   }
 
-  /** Creates a version with only the columns and rows of an Arrow IPC file. @returns Its number. */
+  /**
+   * Creates a version with only the columns and rows of an Arrow IPC file. On a branch with versions, the file has no
+   * rows. @returns Its number.
+   */
   create(file: Buffer): Promise<number> {
     return this.#opened.create(file);
   }
@@ -128,6 +132,11 @@ class Opened implements AsyncDisposable {
   }
 
   async create(file: Buffer): Promise<number> {
+    if (this.table !== undefined && this.address.branch !== mainBranch) {
+      // The connection creates versions of main only.
+      this.raw = rawTableOf(this.table);
+      return (await this.raw.add(withEmptyBatch(file), "overwrite")).version;
+    }
     const connection = rawConnectionOf(this.#connection);
     const options: Record<string, string> = this.address.stableRowIds
       ? { new_table_enable_stable_row_ids: "true" }

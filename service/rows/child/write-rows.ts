@@ -1,4 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { convertLegacyBlobs } from "../arrow/legacy-blobs.ts";
 import { readFiles } from "../arrow/rows-in.ts";
 import type { OpenTable } from "./open-table.ts";
 
@@ -26,14 +27,18 @@ export async function writeRows(
   let files = 0;
   let version = 0;
   for await (const part of readFiles(stream)) {
-    if (files === 0 && !part.isLast) await dataset.hold();
+    const isFirst = files === 0;
     // The library adds no file without rows.
-    const isNothing = part.rows === 0 && files === 0 && part.isLast;
-    if (isNothing && mode === "append" && !dataset.isEmpty) return { rows: 0, version: dataset.version };
-    version =
-      isNothing || (files === 0 && dataset.isEmpty)
-        ? await dataset.create(part.file)
-        : (await dataset.raw.add(part.file, files === 0 ? mode : "append")).version;
+    const isNothing = part.rows === 0 && isFirst && part.isLast;
+    const isNew = isFirst && (mode === "overwrite" || dataset.isEmpty);
+    if (isNothing && !isNew) return { rows: 0, version: dataset.version };
+    const columns = isNew ? await convertLegacyBlobs(part.file) : undefined;
+    const hasMore = !part.isLast || (columns !== undefined && !isNothing);
+    if (isFirst && hasMore) await dataset.hold();
+    if (columns !== undefined) version = await dataset.create(columns);
+    else if (isNothing || (isFirst && dataset.isEmpty)) version = await dataset.create(part.file);
+    else version = (await dataset.raw.add(part.file, isFirst ? mode : "append")).version;
+    if (columns !== undefined && !isNothing) version = (await dataset.raw.add(part.file, "append")).version;
     rows += part.rows;
     files += 1;
   }

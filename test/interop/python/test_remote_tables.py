@@ -104,6 +104,38 @@ def test_every_index_is_listed_by_its_physical_path(catalog, remote, namespace):
     assert [index["index_name"] for index in catalog.post(f"{path}/index/list", {"limit": 1})["indexes"]] == ["bloomfilter"]
 
 
+def test_legacy_blobs_are_stored_as_local_tables_store_them(catalog, remote, namespace, tmp_path):
+    old = {"lance-encoding:blob": "true", "note": "kept"}
+    blob = pa.field("blob", pa.large_binary(), metadata=old)
+    nested = pa.struct([("name", pa.string()), pa.field("inner", pa.binary(), metadata=old)])
+    schema = pa.schema([("kind", pa.dictionary(pa.int8(), pa.string())), blob, ("nested", nested), ("view", pa.string_view())])
+
+    def blobs(first: int) -> pa.Table:
+        large = [{"kind": "a", "blob": b"x" * 3_000_000, "nested": {"name": "n", "inner": b"y" * 100_000}, "view": "v"}]
+        return pa.Table.from_pylist([*large * first, {"kind": "b", "blob": b"small"}, {}], schema)
+
+    def stored(db, where: dict, dataset):
+        table = db.create_table("blobs", blobs(1), **where)
+        table.add(blobs(2))
+        rows = dataset()
+        assert [each and each.size() for each in rows.take_blobs("blob", indices=range(7))] == [3_000_000, 5, None, 3_000_000, 3_000_000, 5, None]
+        table.add(blobs(0), mode="overwrite")
+        rows = dataset()
+        assert [each and each.readall() for each in rows.take_blobs("blob", indices=[0, 1])] == [b"small", None]
+        return rows
+
+    def there():
+        return lance.dataset(namespace_client=catalog.client(), table_id=[namespace, "blobs"])
+
+    local = stored(lancedb.connect(tmp_path), {}, lambda: lance.dataset(tmp_path / "blobs.lance"))
+    rows = stored(remote, {"namespace_path": [namespace]}, there)
+    assert rows.schema.equals(local.schema, check_metadata=True)
+    assert rows.data_storage_version == local.data_storage_version
+    branch = remote.open_table("blobs", namespace_path=[namespace]).branches.create("copy")
+    branch.add(blobs(1), mode="overwrite")
+    assert (branch.count_rows(), there().count_rows()) == (3, 2)
+
+
 def test_an_index_of_bits_compares_by_hamming_distance(remote, namespace):
     bits = pa.array([[number % 256] * 8 for number in range(300)], pa.list_(pa.uint8(), 8))
     table = remote.create_table("bits", pa.table({"id": list(range(300)), "bits": bits}), namespace_path=[namespace])

@@ -1,0 +1,82 @@
+import { fieldOf } from "./arrow-field.ts";
+import {
+  ArrowFileWriter,
+  type ArrowMessage,
+  continuation,
+  messagesOf,
+  prefixBytes,
+  readMessage,
+} from "./arrow-file.ts";
+import type { FlatTable } from "./flat-table.ts";
+
+/** The metadata of a binary column whose values are blobs up to file version 2.1. */
+const legacy = "lance-encoding:blob";
+/** The metadata of a struct of blobs since file version 2.2. */
+const extension = { key: "ARROW:extension:name", name: "lance.blob.v2" };
+
+/** A field of a schema, and the position of the reference to it. */
+interface Place {
+  readonly slot: number;
+  readonly field: FlatTable;
+}
+
+/**
+ * Returns an Arrow file without rows whose legacy blob columns have the type `lance.blob.v2`; undefined if the file has
+ * no legacy blob column. Lance 12 creates no table with a legacy one, but converts such rows as it appends them.
+ */
+export async function convertLegacyBlobs(file: Buffer): Promise<Buffer | undefined> {
+  const [message] = messagesOf(file);
+  const schema = message?.table.table(2);
+  if (message === undefined || schema === undefined) return undefined;
+  const places = legacyBlobs(schema, 1);
+  if (places.length === 0) return undefined;
+  const converted = await convertedFields(places);
+  const writer = new ArrowFileWriter(withFields(message, places, converted));
+  return Buffer.concat([...writer.begin(), ...writer.end()]);
+}
+
+/** Finds the legacy blobs of a list of fields and of the structs in it. */
+function legacyBlobs(parent: FlatTable, index: number): Place[] {
+  const fields = parent.tables(index);
+  return parent.slots(index).flatMap((slot, item) => {
+    const field = fields[item];
+    if (field === undefined) return [];
+    const { type, metadata } = fieldOf(field);
+    if (type.kind === "struct") return legacyBlobs(field, 5);
+    const isBlob = metadata?.[legacy] === "true" && (type.kind === "binary" || type.kind === "large_binary");
+    return isBlob ? [{ slot, field }] : [];
+  });
+}
+
+/** Returns the message of a schema with the converted fields. */
+async function convertedFields(places: readonly Place[]): Promise<ArrowMessage> {
+  const arrow = await import("apache-arrow");
+  const type = new arrow.Struct([
+    new arrow.Field("data", new arrow.LargeBinary(), true),
+    new arrow.Field("uri", new arrow.Utf8(), true),
+  ]);
+  const fields = places.map(({ field }) => {
+    const { name, nullable, metadata } = fieldOf(field);
+    const { [legacy]: _, ...kept } = { ...metadata, [extension.key]: extension.name };
+    return new arrow.Field(name, type, nullable, new Map(Object.entries(kept)));
+  });
+  return readMessage(Buffer.from(arrow.tableToIPC(new arrow.Table(new arrow.Schema(fields)), "stream")));
+}
+
+/**
+ * Returns a schema with other fields at these places. The references of a FlatBuffer are relative and point forward, so
+ * they can point to a second FlatBuffer that follows the first.
+ */
+function withFields(schema: ArrowMessage, places: readonly Place[], others: ArrowMessage): ArrowMessage {
+  const [first, second] = [schema, others].map(({ bytes, headBytes }) => bytes.subarray(prefixBytes, headBytes));
+  const prefix = Buffer.alloc(prefixBytes);
+  const bytes = Buffer.concat([prefix, ...[first, second].map((each) => each ?? prefix)]);
+  bytes.writeUInt32LE(continuation, 0);
+  bytes.writeInt32LE(bytes.length - prefixBytes, 4);
+  const fields = others.table.table(2)?.tables(1) ?? [];
+  for (const [index, { slot }] of places.entries()) {
+    const target = schema.headBytes - prefixBytes + (fields[index]?.position ?? 0);
+    bytes.writeUInt32LE(target - slot, prefixBytes + slot);
+  }
+  return readMessage(bytes);
+}
