@@ -1,10 +1,10 @@
 import { CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import { openApiDocument } from "@tiltyard/protocol/api-document";
 import { type Context, Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Metrics } from "../metrics.ts";
 import { mountConsole } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
-import { openApiDocument } from "./openapi.ts";
 
 /** The OpenAPI documents by path. The document of the protocol contains only the operations of the protocol. */
 const documents = {

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
-import { fieldDescriptions } from "@tiltyard/protocol/api-document";
 import { beforeAll, describe, expect, test } from "vitest";
+import { fieldDescriptions } from "../../protocol/api-document/field-descriptions.ts";
 import { useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();

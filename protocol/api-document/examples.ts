@@ -1,7 +1,4 @@
-/** The texts and examples of the OpenAPI documents that the contracts do not contain. */
 import requests from "./examples.json" with { type: "json" };
-
-export { fieldDescriptions } from "./field-descriptions.ts";
 
 /** A request to a catalog, by the fields of its contract, with the response. */
 export interface Example {

@@ -1,21 +1,13 @@
-import {
-  type AnyContract,
-  arrowTypeOf,
-  bodies,
-  commonErrors,
-  delimiter,
-  ErrorResponse,
-  type ErrorStatus,
-  formatIdentifier,
-  httpRequest,
-  noContent,
-  pathId,
-  requestShape,
-  titleOf,
-} from "@tiltyard/protocol";
-import { type Example, examples, fieldDescriptions } from "@tiltyard/protocol/api-document";
 import { z } from "zod";
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
+import { bodies } from "../bounds.ts";
+import { type AnyContract, arrowTypeOf, commonErrors, noContent } from "../contract.ts";
+import { ErrorResponse, type ErrorStatus, titleOf } from "../errors.ts";
+import { delimiter, pathId } from "../fields.ts";
+import { httpRequest, requestShape } from "../http-request.ts";
+import { formatIdentifier } from "../identifier.ts";
+import { type Example, examples } from "./examples.ts";
+import { fieldDescriptions } from "./field-descriptions.ts";
 
 const binary = { type: "string", format: "binary" } as const;
 
