@@ -54,8 +54,8 @@ export default defineConfig({
           // A worker loads each module only once for all its files, so files must restore the globals that they
           // replace.
           isolate: false,
-          // Many tests wait for programs that they start, so fewer than two workers would leave two cores idle.
-          maxWorkers: Math.max(2, availableParallelism() - 1),
+          // Many tests wait for programs that they start, so fewer than three workers would leave two cores idle.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
         },
       },
       {

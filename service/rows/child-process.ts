@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
+import { getCompileCacheDir } from "node:module";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -79,9 +80,10 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
     const folder = await mkdtemp(join(tmpdir(), "tiltyard-rows-"));
     const socket = join(folder, "socket");
     const heapMb = Math.max(heapMbMin, Math.round(memoryBytes / 1024 ** 2 / 4));
+    const compileCache = getCompileCacheDir();
     const child = fork(program, [socket, String(memoryBytes)], {
       execArgv: [...importsOf(process.execArgv), `--max-old-space-size=${heapMb}`, "--max-semi-space-size=8"],
-      env: environment,
+      env: { ...environment, ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }) },
       stdio: ["ignore", 2, 2, "ipc"],
     });
     const startedAt = Date.now();

@@ -1,25 +1,29 @@
-/** The commands of the catalog, each as a process against a running catalog. */
+/** The commands of the catalog against a running catalog. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { runCommandLine } from "../../client/command-line.ts";
+import { readConfig } from "../../service/config.ts";
+import { openStore } from "../../service/store/open.ts";
 import { useCatalog } from "../support/catalog.ts";
-import { type Finished, startProgram } from "../support/process.ts";
+import { startCommand } from "../support/command.ts";
+import { startProgram } from "../support/process.ts";
 import { createFilms } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1d" });
 const main = resolve("client/main.ts");
 
-/** Runs `tiltyard` in an empty folder with the URL and the key of the catalog. */
-async function tiltyard(...args: readonly string[]): Promise<Finished & { readonly folder: string }> {
-  return run(args, { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
-}
+/** Runs `tiltyard` with the URL and the key of the catalog. */
+const tiltyard = (...args: readonly string[]) =>
+  run(args, { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
 
-async function run(args: readonly string[], settings: Readonly<Record<string, string>>, folder = newFolder()) {
-  const finished = await startProgram([main, ...args], { XDG_CONFIG_HOME: emptyFolder, ...settings }, { folder })
-    .finished;
-  return { ...finished, folder };
-}
+const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
+  startCommand(runCommandLine, args, { XDG_CONFIG_HOME: emptyFolder, ...settings }).finished;
+
+/** Runs `tiltyard` as a process, for tests of the working directory. */
+const runIn = (folder: string, args: readonly string[], settings: Readonly<Record<string, string>>) =>
+  startProgram([main, ...args], { XDG_CONFIG_HOME: emptyFolder, ...settings }, { folder }).finished;
 
 function newFolder(): string {
   return temporaryFolder("tiltyard catalog commands ");
@@ -38,7 +42,9 @@ const statusWith = async (key: string) =>
 
 describe("tiltyard keys and grants", () => {
   test("create a key on the server that TILTYARD_CATALOG_URL names, and no local database", async () => {
-    const { stdout, stderr, code, folder } = await tiltyard("keys", "create", "ada", "--role", "reader");
+    const folder = newFolder();
+    const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+    const { stdout, stderr, code } = await runIn(folder, ["keys", "create", "ada", "--role", "reader"], settings);
     expect([code, await statusWith(stdout.trim())]).toEqual([0, 200]);
     expect(stderr).toBe(`catalog: ${catalog.url} (from TILTYARD_CATALOG_URL)\n`);
     expect(readdirSync(folder)).toEqual([]);
@@ -82,35 +88,36 @@ describe("tiltyard keys and grants", () => {
 });
 
 describe("--local", () => {
-  test.each([
-    [["keys", "create", "ada", "--local"]],
-    [["keys", "list", "--local"]],
-    [["grants", "add", "ada", "writer", "--local"]],
-    [["tables", "dropped", "--local"]],
-  ])("creates no database: %j", async (args) => {
-    const { code, stderr, folder } = await run(args, { TILTYARD_CATALOG_URL: catalog.url });
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*No catalog database exists/),
-    ]);
-    expect(readdirSync(folder)).toEqual([]);
-  });
+  test.each([[["keys", "create", "ada", "--local"]], [["tables", "dropped", "--local"]]])(
+    "creates no database: %j",
+    async (args) => {
+      const folder = newFolder();
+      const { code, stderr } = await runIn(folder, args, { TILTYARD_CATALOG_URL: catalog.url });
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*No catalog database exists/),
+      ]);
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
 
   test("addresses the database of the data directory although a URL is set", async () => {
-    const served = newFolder();
-    const service = startProgram([main, "serve"], { TILTYARD_PORT: "0" }, { folder: served });
-    await service.printed("curl");
-    const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
-    const created = await run(["keys", "create", "local-ada", "--local", "--json"], settings, served);
-    expect(created.stderr).toBe(`database: ${served}/data/catalog.sqlite\n`);
+    const TILTYARD_DATA_DIR = newFolder();
+    await (await openStore(readConfig({ TILTYARD_DATA_DIR }).database))[Symbol.asyncDispose]();
+    const settings = {
+      TILTYARD_DATA_DIR,
+      TILTYARD_CATALOG_URL: catalog.url,
+      TILTYARD_API_KEY: catalog.adminKey,
+      XDG_CONFIG_HOME: emptyFolder,
+    };
+    const local = (...args: string[]) => startProgram([main, ...args, "--local"], settings).finished;
+    const created = await local("keys", "create", "local-ada", "--json");
+    expect(created.stderr).toBe(`database: ${TILTYARD_DATA_DIR}/catalog.sqlite\n`);
     expect(JSON.parse(created.stdout)).toMatchObject({ principal: "local-ada" });
-    const granted = await run(["grants", "add", "local-ada", "writer", "nowhere", "--local"], {}, served);
+    const granted = await local("grants", "add", "local-ada", "writer", "nowhere");
     expect(granted.stderr).toContain("warning: the namespace nowhere does not exist yet");
-    const listed = (local: readonly string[]) => run(["keys", "list", ...local], settings, served);
-    expect((await listed(["--local"])).stdout).toContain("local-ada");
-    expect((await listed([])).stdout).not.toContain("local-ada");
-    service.child.kill("SIGTERM");
-    await service.finished;
+    expect((await local("keys", "list")).stdout).toContain("local-ada");
+    expect((await run(["keys", "list"], settings)).stdout).not.toContain("local-ada");
   });
 
   test("is required by tiltyard-catalog when a URL is set", async () => {
@@ -169,9 +176,9 @@ describe("tiltyard login", () => {
     mkdirSync(`${folder}/data`);
     writeFileSync(`${folder}/data/development.key`, `${catalog.adminKey}\n`);
     const port = new URL(catalog.url).port;
-    const { code, stderr } = await run(["keys", "list"], { TILTYARD_PORT: port }, folder);
+    const { code, stderr } = await runIn(folder, ["keys", "list"], { TILTYARD_PORT: port });
     expect([code, stderr]).toEqual([0, `catalog: ${catalog.url} (from the default)\n`]);
-    const local = await run(["keys", "list"], { TILTYARD_CATALOG_URL: `http://localhost:${port}` }, folder);
+    const local = await runIn(folder, ["keys", "list"], { TILTYARD_CATALOG_URL: `http://localhost:${port}` });
     expect(local.code).toBe(0);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createCatalogClient, createManagementClient } from "../../client/index.ts";
-import type { Job } from "../../protocol/index.ts";
+import { type Job, openStatuses } from "../../protocol/index.ts";
 import { CatalogJobs } from "../../runner/jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
 import { type Limits, Reconciler } from "../../runner/reconcile.ts";
 import { claimAttempt, heartbeat, startAttempt } from "../support/attempts.ts";
-import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
 const limits: Limits = {
@@ -69,7 +69,6 @@ class Imitation implements Platform {
 }
 
 interface Yard extends AsyncDisposable {
-  readonly catalog: TestCatalog;
   readonly platform: Imitation;
   readonly namespace: string;
   /** Creates a runner that the catalog and the platform cannot distinguish from a separate process. */
@@ -85,9 +84,10 @@ interface Yard extends AsyncDisposable {
   describe(job: string): Promise<Job>;
 }
 
-/** Starts a separate catalog, because a runner processes all jobs of its catalog. */
+const catalog = useCatalog();
+
+/** Creates a table of its own, and cancels the table's jobs at the end, because a runner processes all jobs of the catalog. */
 async function yard(): Promise<Yard> {
-  const catalog = await startTestCatalog();
   const platform = new Imitation();
   const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
   const access = { url: catalog.url, apiKey: await catalog.keyFor("runner", { $: "runner" }) };
@@ -101,7 +101,6 @@ async function yard(): Promise<Yard> {
     expect((await catalog.call("alterTransaction", { id: job.split("$"), actions: [action] })).status).toBe(200);
   };
   return {
-    catalog,
     platform,
     namespace: id[0] ?? "",
     runner: (changes = {}) =>
@@ -119,7 +118,10 @@ async function yard(): Promise<Yard> {
     begin: (job) => startAttempt(catalog, job),
     beat: (job) => heartbeat(catalog, job),
     describe: async (job) => (await management.describeJob({ id: job.split("$") })).job,
-    [Symbol.asyncDispose]: () => catalog.stop(),
+    [Symbol.asyncDispose]: async () => {
+      const { jobs } = await management.listJobs({ id: id.slice(0, 1), status: [...openStatuses] });
+      for (const { job_id } of jobs) await management.cancelJob({ id: job_id.split("$") });
+    },
   };
 }
 
@@ -137,10 +139,7 @@ describe("the runner", () => {
 
   test("starts the oldest jobs first within the limits, and fairly among principals", async () => {
     await using each = await yard();
-    const [ann, bob] = [
-      await each.catalog.keyFor("ann", { $: "writer" }),
-      await each.catalog.keyFor("bob", { $: "writer" }),
-    ];
+    const [ann, bob] = [await catalog.keyFor("ann", { $: "writer" }), await catalog.keyFor("bob", { $: "writer" })];
     for (const column of ["a1", "a2", "a3"]) await each.open(column, ann);
     for (const column of ["b1", "b2"]) await each.open(column, bob);
     await each.runner({ jobs: 3, jobsPerPrincipal: 2 }).reconcile();
@@ -149,9 +148,9 @@ describe("the runner", () => {
 
   test("limits a job's key to what it changes and to what its principal may read", async () => {
     await using each = await yard();
-    const { catalog, platform } = each;
-    const ann = await catalog.keyFor("ann", { [each.namespace]: "writer" });
-    const job = await each.open("a", ann);
+    const { platform } = each;
+    const cleo = await catalog.keyFor("cleo", { [each.namespace]: "writer" });
+    const job = await each.open("a", cleo);
     const runner = each.runner();
     await runner.reconcile();
     const key = platform.started[0]?.apiKey ?? "";
@@ -163,18 +162,17 @@ describe("the runner", () => {
     expect(await statusOf("createNamespace", [each.namespace, "other"])).toBe(403);
     expect(await statusOf("describeNamespace", ["elsewhere"])).toBe(403);
     const { transactions } = (await catalog.call("listTransactions", { id: [] })).body;
-    const principal = `job:${job} for ann`;
+    const principal = `job:${job} for cleo`;
     expect(transactions).toContainEqual(expect.objectContaining({ operation: "CreateNamespace", principal }));
   });
 
   test("fails a job whose principal lost its rights, and starts the others", async () => {
     await using each = await yard();
-    const { catalog } = each;
-    const job = await each.open("a", await catalog.keyFor("ann", { [each.namespace]: "writer" }));
-    await catalog.call("revokeGrant", { id: [each.namespace], principal: "ann" });
+    const job = await each.open("a", await catalog.keyFor("dora", { [each.namespace]: "writer" }));
+    await catalog.call("revokeGrant", { id: [each.namespace], principal: "dora" });
     await each.open("b");
     await each.runner().reconcile();
-    const reason = `ann may no longer write ${each.namespace}$films`;
+    const reason = `dora may no longer write ${each.namespace}$films`;
     expect(await each.describe(job)).toMatchObject({ status: "Failed", reason, attempt: 0 });
     expect(startedColumns(each.platform)).toEqual(["b"]);
   });
@@ -233,7 +231,7 @@ describe("the runner", () => {
       status: "Failed",
       reason: "abandoned after 2 attempts: it was killed again",
     });
-    const { attempts } = (await each.catalog.call("listJobAttempts", { id: job.split("$") })).body;
+    const { attempts } = (await catalog.call("listJobAttempts", { id: job.split("$") })).body;
     expect(attempts).toMatchObject([
       { number: 1, reason: "it was killed", lines: ["the last line"] },
       { number: 2, reason: "abandoned after 2 attempts: it was killed again", lines: ["the last line"] },

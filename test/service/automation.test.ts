@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
-import { doDeferredWork } from "../support/deferred-work.ts";
+import { useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 /** The delay of the catalog itself exceeds the duration of these tests. */
 const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
+const doDeferredWork = useDeferredWork(catalog);
 const udf = Buffer.from(JSON.stringify({ udf_pickle: Buffer.from("pickle").toString("base64") })).toString("base64");
 
 const virtual_column = {
@@ -30,7 +31,7 @@ const append = (id: readonly string[], on: TestCatalog = catalog) =>
 
 /** Returns the jobs that the catalog has opened automatically with their statuses, the latest first. */
 async function jobsOn(id: readonly string[]) {
-  await doDeferredWork(catalog.database);
+  await doDeferredWork();
   return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
 }
 
@@ -125,7 +126,7 @@ describe("a view with auto_refresh", () => {
     const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
     const request = { kind: "query", source_query, output_schema, auto_refresh: true };
     expect((await catalog.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
-    await doDeferredWork(catalog.database);
+    await doDeferredWork();
     expect(await jobsOn(view)).toEqual([]);
     await append(id);
     const [job] = await jobsOn(view);

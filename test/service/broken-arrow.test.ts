@@ -24,7 +24,7 @@ import { uniqueName, useCatalog } from "../support/catalog.ts";
 const catalog = useCatalog({ TILTYARD_LOG_LEVEL: "error" });
 /** The number of streams, the seed, and the duration of a search in seconds, which `npm run test:fuzz` sets. */
 const {
-  TILTYARD_TEST_MUTANTS: mutants = "200",
+  TILTYARD_TEST_MUTANTS: mutants = "60",
   TILTYARD_TEST_SEED: seed = "37",
   TILTYARD_TEST_FUZZ_SECONDS: fuzzSeconds = "0",
 } = process.env;

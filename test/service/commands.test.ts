@@ -4,6 +4,8 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
 import { readConfig } from "../../service/config.ts";
+import { createLog } from "../../service/log.ts";
+import { startService } from "../../service/start.ts";
 import { openStore } from "../../service/store/open.ts";
 import { startCommand } from "../support/command.ts";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
@@ -22,7 +24,7 @@ function settingsIn(folder: string): Record<string, string> {
   return databaseKind === "sqlite" ? settings : { ...settings, TILTYARD_DATABASE_URL: database.url };
 }
 
-/** Runs a command within this process. `runCatalogCommand` runs each command once as a process. */
+/** Runs a command within this process. `runCatalogCommand` runs some as processes, which share the exit code. */
 const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
   startCommand(runCommandLine, args, settings).finished;
 
@@ -41,35 +43,34 @@ async function serve(folder: string) {
   return { program, welcome, url };
 }
 
-async function stop(service: Awaited<ReturnType<typeof serve>>) {
-  service.program.child.kill("SIGTERM");
-  return service.program.finished;
+/** Starts the service within this process. */
+async function serveHere(folder: string, settings: Readonly<Record<string, string>> = {}) {
+  const config = readConfig({ ...settingsIn(folder), TILTYARD_LOG_LEVEL: "silent", ...settings });
+  const { url, stop } = await startService(config, createLog(config.logLevel));
+  return { url, stop, headers: { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") } };
 }
 
 describe("serve", () => {
-  test("prints how to call it, and no secret", async () => {
+  test("prints how to call it, and no secret, and has 16 threads that wait for the disk", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const service = await serve(folder);
-    const { readFileSync } = await import("node:fs");
     const key = readFileSync(join(folder, "development.key"), "utf8");
     expect(service.welcome).toContain(`curl -H "x-api-key: $(cat ${join(folder, "development.key")})"`);
     const response = await fetch(`${service.url}/v1/namespace/$/list`, { headers: { "x-api-key": key } });
     expect(response.status).toBe(200);
-    const { code, stdout, stderr } = await stop(service);
+    if (process.platform === "linux") {
+      const threads = `/proc/${service.program.child.pid}/task`;
+      const nameOf = (thread: string) => readFileSync(join(threads, thread, "comm"), "utf8").trim();
+      await expect.poll(() => readdirSync(threads).filter((each) => nameOf(each) === "libuv-worker")).toHaveLength(16);
+    }
+    service.program.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await service.program.finished;
     expect(code).toBe(0);
     expect(stdout + stderr).not.toContain(key);
   });
 
-  test.runIf(process.platform === "linux")("has 16 threads that wait for the disk", async () => {
-    const service = await serve(temporaryFolder("tiltyard-commands-"));
-    const threads = `/proc/${service.program.child.pid}/task`;
-    const nameOf = (thread: string) => readFileSync(join(threads, thread, "comm"), "utf8").trim();
-    await expect.poll(() => readdirSync(threads).filter((each) => nameOf(each) === "libuv-worker")).toHaveLength(16);
-    await stop(service);
-  });
-
   test("ends with every problem of its settings, and exit code 2", async () => {
-    const { code, stderr } = await runCatalogCommand(["serve"], {
+    const { code, stderr } = await run(["serve"], {
       TILTYARD_PORT: "http",
       TILTYARD_AUTH: "oidc",
       TILTYARD_WAREHOUSE: "ftp://host/x",
@@ -81,13 +82,13 @@ describe("serve", () => {
   });
 
   test("says what to do when its port is taken", async () => {
-    const service = await serve(temporaryFolder("tiltyard-commands-"));
+    const service = await serveHere(temporaryFolder("tiltyard-commands-"));
     const port = new URL(service.url).port;
     const folder = temporaryFolder("tiltyard-commands-");
     const other = await runCatalogCommand(["serve"], { ...settingsIn(folder), TILTYARD_PORT: port });
     expect(other.code).toBe(1);
     expect(other.stderr).toContain("set TILTYARD_PORT");
-    await stop(service);
+    await service.stop();
   });
 });
 
@@ -113,7 +114,7 @@ test("--version prints the version of the package", async () => {
 describe("keys and grants", () => {
   test("create, list and revoke a key while the service runs", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
-    const service = await serve(folder);
+    const { headers, ...service } = await serveHere(folder);
     const settings = settingsIn(folder);
     const created = await runCatalogCommand(["keys", "create", "ada", "--role", "reader", "--json"], settings);
     const { id, key } = JSON.parse(created.stdout);
@@ -125,7 +126,7 @@ describe("keys and grants", () => {
     expect(JSON.parse(listed.stdout)).toContainEqual({ id, principal: "ada", created: expect.any(String) });
     expect(listed.stdout).not.toContain(key);
 
-    await runCatalogCommand(["grants", "remove", "ada"], settings);
+    await run(["grants", "remove", "ada"], settings);
     // The service reads the roles of a principal once a second.
     const untilStatus = (expected: number) =>
       vi.waitFor(async () => expect(await status()).toBe(expected), { timeout: 10_000 });
@@ -137,9 +138,8 @@ describe("keys and grants", () => {
 
     expect((await run(["keys", "revoke", id], settings)).code).toBe(0);
     expect(await status()).toBe(401);
-    const { readFileSync } = await import("node:fs");
     const audit = await fetch(`${service.url}/management/v1/namespace/$/transaction/list?principal=operator`, {
-      headers: { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") },
+      headers,
     });
     const { transactions } = (await audit.json()) as { transactions: { operation: string }[] };
     // The key and its role are created within the same millisecond, so their order is arbitrary.
@@ -150,7 +150,7 @@ describe("keys and grants", () => {
       "RevokeApiKey",
       "RevokeGrant",
     ]);
-    await stop(service);
+    await service.stop();
   });
 
   test.each([[["keys", "create", "ada"]], [["keys", "list"]], [["grants", "list"]], [["tables", "protect", "t"]]])(
@@ -182,9 +182,7 @@ describe("keys and grants", () => {
 describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
   test("bring a catalog back as it was when it was backed up under load", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
-    const service = await serve(folder);
-    const { readFileSync } = await import("node:fs");
-    const headers = { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") };
+    const { headers, ...service } = await serveHere(folder);
     const create = (name: string) =>
       fetch(`${service.url}/v1/namespace/${name}/create`, { method: "POST", headers }).then((answer) => answer.status);
     expect(await create("before")).toBe(200);
@@ -197,39 +195,38 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
 
     const whileRunning = await run(["restore", backup, "--force"], settingsIn(folder));
     expect([whileRunning.code, whileRunning.stderr]).toEqual([1, expect.stringContaining("stop the service first")]);
-    await stop(service);
+    await service.stop();
 
     const unforced = await run(["restore", backup], settingsIn(folder));
     expect([unforced.code, unforced.stderr]).toEqual([1, expect.stringContaining("--force")]);
-    const forced = await runCatalogCommand(["restore", backup, "--force", "--json"], settingsIn(folder));
+    const forced = await run(["restore", backup, "--force", "--json"], settingsIn(folder));
     expect(existsSync(JSON.parse(forced.stdout).kept)).toBe(true);
     expect(readdirSync(backups)).toEqual(["backup.sqlite"]);
 
-    const restored = await serve(folder);
+    const restored = await serveHere(folder);
     const exists = (name: string) =>
       fetch(`${restored.url}/v1/namespace/${name}/exists`, { method: "POST", headers }).then((answer) => answer.status);
     expect(await exists("before")).toBe(200);
     expect(await exists("after")).toBe(404);
-    await stop(restored);
+    await restored.stop();
   });
 
   test("restore a copied database with its log, and keep the replaced one", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const copied = join(temporaryFolder("tiltyard-copied-"), "copy.sqlite");
-    const service = await serve(folder);
-    const headers = { "x-api-key": readFileSync(join(folder, "development.key"), "utf8") };
+    const { headers, ...service } = await serveHere(folder);
     await fetch(`${service.url}/v1/namespace/precious/create`, { method: "POST", headers });
     const file = join(folder, "catalog.sqlite");
     for (const suffix of ["", "-wal"]) copyFileSync(`${file}${suffix}`, `${copied}${suffix}`);
-    await stop(service);
+    await service.stop();
     writeFileSync(file, "damaged ".repeat(2_000));
-    const { code, stdout } = await runCatalogCommand(["restore", copied, "--force", "--json"], settingsIn(folder));
+    const { code, stdout } = await run(["restore", copied, "--force", "--json"], settingsIn(folder));
     expect(code).toBe(0);
     expect(readFileSync(JSON.parse(stdout).kept, "utf8")).toContain("damaged");
-    const restored = await serve(folder);
+    const restored = await serveHere(folder);
     const found = await fetch(`${restored.url}/v1/namespace/precious/exists`, { method: "POST", headers });
     expect(found.status).toBe(200);
-    await stop(restored);
+    await restored.stop();
   });
 
   test.each([
@@ -244,8 +241,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
       // SQLite treats an empty file like a missing one.
       if (each) writeFileSync(join(folder, "catalog.sqlite"), "");
       for (const command of [["serve"], ["keys", "list"], ["grants", "add", "ada", "reader"]]) {
-        const carryOut = command[0] === "serve" ? runCatalogCommand : run;
-        const { code, stderr } = await carryOut(command, settingsIn(folder));
+        const { code, stderr } = await run(command, settingsIn(folder));
         expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining(advice)]);
         expect(stderr).toContain(remains.startsWith("catalog") ? remains : "ns/t-0123456789ab.lance");
       }
@@ -258,10 +254,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     const table = join(folder, "warehouse/t-0123456789ab.lance/_versions");
     mkdirSync(table, { recursive: true });
     writeFileSync(join(table, "1.manifest"), "");
-    const program = startProgram(["service/main.ts", "serve"], { ...settingsIn(folder), TILTYARD_NEW_CATALOG: "1" });
-    await program.printed("curl");
-    program.child.kill("SIGTERM");
-    expect((await program.finished).code).toBe(0);
+    await (await serveHere(folder, { TILTYARD_NEW_CATALOG: "1" })).stop();
     expect((await run(["keys", "list"], settingsIn(folder))).code).toBe(0);
   });
 
@@ -288,7 +281,7 @@ describe("check-warehouse", () => {
     const settings = { TILTYARD_WAREHOUSE: pathToFileURL(folder).href };
     const output = join(folder, "check.json");
     const args = ["check-warehouse", "--json", "--output", output];
-    const { code, stdout } = await runCatalogCommand(args, settings);
+    const { code, stdout } = await run(args, settings);
     expect(code).toBe(0);
     const check = { warehouse: settings.TILTYARD_WAREHOUSE, identity: expect.stringMatching(/^user \w+$/) };
     expect(JSON.parse(stdout)).toEqual(check);

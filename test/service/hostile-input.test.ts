@@ -184,14 +184,26 @@ describe("a body is refused", () => {
   });
 
   test("that is larger than allowed, before it is read", async () => {
-    const answer = await sendBytes(head("POST", describePath, [`content-length: ${bodies.small.bytes + 1}`]));
+    const headers = [`content-length: ${bodies.small.bytes + 1}`, "connection: close"];
+    const answer = await sendBytes(head("POST", describePath, headers));
     expect(readError(answer)).toMatchObject({ status: 413 });
   });
 
+  const sentBytesMax = 2 ** 30;
   test("that never ends", async () => {
-    const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) });
+    let sentBytes = 0;
+    const endless = new ReadableStream({
+      pull: (controller) => {
+        const chunk = new Uint8Array(65_536);
+        sentBytes += chunk.length;
+        // Without an end, a client that ignores the closed connection would use all memory of the machine.
+        if (sentBytes > sentBytesMax) controller.error(new Error("the service reads a body without end"));
+        else controller.enqueue(chunk);
+      },
+    });
     const answer = await refusal(describePath, { body: endless, duplex: "half" }).catch(() => [413]);
     expect(answer[0]).toBe(413);
+    expect(sentBytes).toBeLessThan(sentBytesMax);
   });
 
   test("that breaks off, and nothing of it is done", async () => {

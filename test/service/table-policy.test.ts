@@ -1,11 +1,12 @@
 import { tableFromJSON } from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
-import { doDeferredWork } from "../support/deferred-work.ts";
+import { useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 /** The delay of the catalog itself exceeds the duration of these tests. */
 const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
+const doDeferredWork = useDeferredWork(catalog);
 
 const put = (id: readonly string[], policy: object) => catalog.call("putTablePolicy", { id, ...policy });
 const propertiesOf = async (id: readonly string[]) => (await catalog.call("describeTable", { id })).body.properties;
@@ -25,7 +26,7 @@ async function append(id: readonly string[], times: number): Promise<void> {
 
 /** Returns the jobs that the catalog has opened automatically with their statuses, the latest first. */
 async function jobsOn(id: readonly string[]) {
-  await doDeferredWork(catalog.database);
+  await doDeferredWork();
   return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
 }
 
@@ -73,7 +74,7 @@ describe("a table's policy", () => {
     expect((await catalog.call("renameTable", { id, ...to }, byMark)).status).toBe(200);
     for (let commit = 0; commit < 3; commit++)
       await catalog.call("insertIntoTable", { id: renamed }, { ...byMark, body: arrowStream(films) });
-    await doDeferredWork(catalog.database);
+    await doDeferredWork();
     expect((await catalog.call("listJobs", { id: renamed.slice(0, 1) }, byMark)).body.jobs).toEqual([]);
     expect((await catalog.call("countTableRows", { id: renamed }, byMark)).body).toBe(4 * films.length);
   });
