@@ -8,8 +8,10 @@ import type { CommitParts } from "./parts.ts";
 import type { VersionRange } from "./ranges.ts";
 import { byItself } from "./record-adoption.ts";
 
-/** The number of old versions whose manifests one list checks. A clean-up deletes the oldest versions without a tag. */
-const checkedAtMost = 16;
+/** The number of old versions whose manifests one list checks first, because a clean-up deletes the oldest versions. */
+const checkedFirst = 16;
+/** The number of versions up to which the folder is listed even if these exist, because a clean-up keeps tagged ones. */
+const listedAtMost = 10_000;
 /** The number of records that one database transaction deletes. */
 const forgottenAtOnce = 500;
 
@@ -17,8 +19,8 @@ const forgottenAtOnce = 500;
  * Deletes the records of versions whose manifests a client has deleted. Lance's clients clean versions up without the
  * catalog. The latest version always remains.
  *
- * @param listed The records of which the oldest are checked. The folder is listed only if one of their manifests is
- * missing.
+ * @param listed The records to check. The folder is listed if one of the oldest manifests is missing, or if others follow
+ * these and the branch is not too long.
  * @returns Whether a record was deleted.
  */
 export async function forgetCleanedUp(
@@ -34,13 +36,14 @@ export async function forgetCleanedUp(
   const oldest = listed.filter(isOld).sort((a, b) => a.version - b.version);
   if (oldest.length === 0) return false;
   const place = await placeOf(storage, table, branch, undefined);
-  const checked = oldest.slice(0, checkedAtMost);
+  const checked = oldest.slice(0, checkedFirst);
   const found = await Promise.all(checked.map((each) => place.objects.find(`${place.folder}/${each.manifestName}`)));
-  if (found.every((each) => each !== undefined)) return false;
+  const areAllChecked = oldest.length === checked.length || latest.version - (oldest[0]?.version ?? 0) > listedAtMost;
+  if (areAllChecked && found.every((each) => each !== undefined)) return false;
 
   const names = new Set((await listManifests(place)).map(({ name }) => name));
   // Without the latest manifest, the folder was moved or is not mounted.
-  if (!names.has(latest.manifestName)) return false;
+  if (!names.has(latest.manifestName) || oldest.every(({ manifestName }) => names.has(manifestName))) return false;
   let hasForgotten = false;
   for (let after: number | undefined; ; ) {
     const page = { after, limit: forgottenAtOnce, descending: false };

@@ -197,6 +197,18 @@ describe("a table whose first versions were committed without the catalog", () =
     expect((await commit(catalog, table, 31)).status).toBe(200);
   });
 
+  test("does not list versions of a branch that were cleaned up behind many tagged ones", async () => {
+    const table = await tableWithVersions(1);
+    const branch = "exp";
+    for (let version = 1; version <= 30; version++) await commit(catalog, table, version, { branch });
+    const folder = `/${pathOf(table)}/tree/${branch}/_versions`;
+    for (const version of [25, 26, 27, 29]) rmSync(`${folder}/${finalName(version)}`);
+    const kept = [...Array.from({ length: 24 }, (_, index) => index + 1), 28, 30];
+    expect(await versionsOf(table, { branch })).toEqual(kept);
+    expect(await versionsOf(table)).toEqual([1]);
+    expect((await catalog.call("describeTableVersion", { id: table.id, branch, version: 26 })).status).toBe(404);
+  });
+
   test("lists versions while the folder has no manifests, because it may not be mounted", async () => {
     const table = await tableWithVersions(3);
     for (const version of [1, 2, 3]) rmSync(`/${pathOf(table)}/_versions/${finalName(version)}`);
