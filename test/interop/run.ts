@@ -45,6 +45,7 @@ const testsWithoutRay = [
   "bench",
   "concurrency",
   "datasets",
+  "duckdb",
   "generated_client",
   "lancedb",
   "newest_protocol",

@@ -161,6 +161,16 @@ describe("what the library does not survive does not reach it:", () => {
     expect((await catalog.call("countTableRows", { id, predicate })).body).toBe(3);
   });
 
+  test("a predicate of more than 256 KiB, but shorter ones count and delete rows", async () => {
+    const own = await createFilms(catalog);
+    const predicate = `id = 2 AND title <> '${"x".repeat(256 * 1024 - 22)}'`;
+    expect(await refusal("countTableRows", { id: own, predicate: `${predicate} ` })).toMatch(/^predicate: /);
+    expect(await refusal("deleteFromTable", { id: own, predicate: `${predicate} ` })).toMatch(/^predicate: /);
+    expect((await catalog.call("countTableRows", { id: own, predicate })).body).toBe(1);
+    expect((await catalog.call("deleteFromTable", { id: own, predicate })).status).toBe(200);
+    expect((await catalog.call("countTableRows", { id: own })).body).toBe(2);
+  });
+
   test("a full-text query that nests deeper than any", async () => {
     const nested = (depth: number): object =>
       depth === 0
