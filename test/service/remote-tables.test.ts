@@ -83,8 +83,9 @@ describe("a table", () => {
     const { body } = await catalog.call("remoteDescribeTable", { id });
     expect(body.schema.fields.map(({ name }) => name)).toEqual(["year"]);
     expect((await catalog.call("countTableRows", { id, version: 1 })).body).toBe(films.length);
+    // Local tables have a version for an insert without rows, too.
     const none = await catalog.call("remoteInsertIntoTable", { id }, { body: schema });
-    expect(none.body).toMatchObject({ num_inserted_rows: 0, version: 2 });
+    expect(none.body).toMatchObject({ num_inserted_rows: 0, version: 3 });
   });
 
   test("is listed behind the name that stands for a page's token", async () => {

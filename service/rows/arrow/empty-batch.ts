@@ -7,7 +7,7 @@ const version5 = 4;
 /** The numbers of the types BinaryView and Utf8View in Schema.fbs, whose arrays have any number of buffers. */
 const views = [23, 24];
 
-/** Adds a batch of zero rows to an Arrow file without batches, which Lance needs to replace the rows of a branch. */
+/** Adds a batch of zero rows to an Arrow file without batches, without which Lance commits no version. */
 export function withEmptyBatch(file: Buffer): Buffer {
   const [schema] = messagesOf(file);
   const fields = schema?.table.table(2)?.tables(1);

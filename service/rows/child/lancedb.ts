@@ -56,7 +56,7 @@ export interface RawConnection {
   createTable(
     name: string,
     file: Buffer,
-    mode: "create" | "overwrite",
+    mode: "create",
     namespace: readonly string[],
     storageOptions: Readonly<Record<string, string>>,
   ): Promise<RawTable>;

@@ -1,6 +1,5 @@
 import type { Branches, Connection, Table } from "@lancedb/lancedb";
 import { mainBranch } from "../../domain/branch.ts";
-import { withEmptyBatch } from "../arrow/empty-batch.ts";
 import type { TableAddress } from "../call.ts";
 import { KeptVersions } from "./kept-versions.ts";
 import { createLibrary, type Library, type RawTable, rawConnectionOf, rawTableOf } from "./lancedb.ts";
@@ -79,10 +78,7 @@ export class OpenTable implements AsyncDisposable {
     return this.#opened.schema();
   }
 
-  /**
-   * Creates a version with only the columns and rows of an Arrow IPC file. On a branch with versions, the file has no
-   * rows. @returns Its number.
-   */
+  /** Creates the first version of a table with the rows of an Arrow IPC file. @returns Its number. */
   create(file: Buffer): Promise<number> {
     return this.#opened.create(file);
   }
@@ -132,18 +128,12 @@ class Opened implements AsyncDisposable {
   }
 
   async create(file: Buffer): Promise<number> {
-    if (this.table !== undefined && this.address.branch !== mainBranch) {
-      // The connection creates versions of main only.
-      this.raw = rawTableOf(this.table);
-      return (await this.raw.add(withEmptyBatch(file), "overwrite")).version;
-    }
     const connection = rawConnectionOf(this.#connection);
     const options: Record<string, string> = this.address.stableRowIds
       ? { new_table_enable_stable_row_ids: "true" }
       : {};
     // The table is not opened again, because that would place a held-back manifest.
-    const mode = this.table === undefined ? "create" : "overwrite";
-    this.raw = await connection.createTable(name.table, file, mode, name.namespace, options);
+    this.raw = await connection.createTable(name.table, file, "create", name.namespace, options);
     return this.raw.version();
   }
 

@@ -1,4 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { withEmptyBatch } from "../arrow/empty-batch.ts";
 import { convertLegacyBlobs } from "../arrow/legacy-blobs.ts";
 import { readFiles } from "../arrow/rows-in.ts";
 import type { OpenTable } from "./open-table.ts";
@@ -27,20 +28,20 @@ export async function writeRows(
   let files = 0;
   let version = 0;
   for await (const part of readFiles(stream)) {
-    const isFirst = files === 0;
-    // The library adds no file without rows.
-    const isNothing = part.rows === 0 && isFirst && part.isLast;
-    const isNew = isFirst && (mode === "overwrite" || dataset.isEmpty);
-    if (isNothing && !isNew) return { rows: 0, version: dataset.version };
-    const columns = isNew ? await convertLegacyBlobs(part.file) : undefined;
-    const hasMore = !part.isLast || (columns !== undefined && !isNothing);
-    if (isFirst && hasMore) await dataset.hold();
-    if (columns !== undefined) version = await dataset.create(columns);
-    else if (isNothing || (isFirst && dataset.isEmpty)) version = await dataset.create(part.file);
-    else version = (await dataset.raw.add(part.file, isFirst ? mode : "append")).version;
-    if (columns !== undefined && !isNothing) version = (await dataset.raw.add(part.file, "append")).version;
-    rows += part.rows;
-    files += 1;
+    const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
+    const columns = hasNewColumns ? await convertLegacyBlobs(part.file) : undefined;
+    const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];
+    if (files === 0 && (written.length > 1 || !part.isLast)) await dataset.hold();
+    for (const each of written) {
+      // The library adds no file without a batch.
+      const file = () => (each.rows === 0 ? withEmptyBatch(each.file) : each.file);
+      version =
+        files === 0 && dataset.isEmpty
+          ? await dataset.create(each.file)
+          : (await dataset.raw.add(file(), files === 0 ? mode : "append")).version;
+      rows += each.rows;
+      files += 1;
+    }
   }
   return { rows, version };
 }
