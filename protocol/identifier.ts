@@ -68,3 +68,8 @@ function problemOfPart(part: string): string | undefined {
 function isLonger(text: string, characters: number): boolean {
   return text.length > characters && [...text].length > characters;
 }
+
+/** Reports whether an object is a namespace or below it. */
+export function isWithin(object: Identifier, namespace: Identifier): boolean {
+  return namespace.every((part, index) => object[index] === part);
+}

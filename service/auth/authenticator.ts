@@ -1,4 +1,4 @@
-import { type Access, CatalogError, formatIdentifier, type Identifier, includedRoles } from "@tiltyard/protocol";
+import { type Access, CatalogError, formatIdentifier, includedRoles, isWithin } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 import { findApiKey, findApiKeyOfToken, type KeyOwner } from "../store/api-keys.ts";
 import { type JobGrant, listGrantsOf } from "../store/grants.ts";
@@ -113,8 +113,4 @@ function includes(grant: JobGrant, { role, orRole, object }: Access): boolean {
   const included: readonly JobGrant["role"][] = includedRoles[grant.role];
   const suffices = included.includes(role) || (orRole !== undefined && included.includes(orRole));
   return suffices && (object === "anywhere" || isWithin(object, grant.namespace));
-}
-
-function isWithin(object: Identifier, namespace: Identifier): boolean {
-  return namespace.every((part, index) => object[index] === part);
 }

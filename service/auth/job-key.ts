@@ -5,6 +5,7 @@ import {
   includedRoles,
   isOpen,
   isSystemTable,
+  isWithin,
   type Role,
   systemNamespaceOf,
   tokenPrefix,
@@ -103,10 +104,6 @@ async function placesOfRunner(session: Session, creator: string | undefined): Pr
 function includes(role: Role, other: Role): boolean {
   const included: readonly JobGrant["role"][] = includedRoles[role];
   return included.includes(other);
-}
-
-function isWithin(object: Identifier, namespace: Identifier): boolean {
-  return namespace.every((part, index) => object[index] === part);
 }
 
 /** Returns the inner one of two nested namespaces; none if neither contains the other. */

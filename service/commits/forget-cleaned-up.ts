@@ -1,4 +1,4 @@
-import { prepareAudit } from "../domain/audit.ts";
+import { recordAudit } from "../domain/audit.ts";
 import { findBranch } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { deleteVersions } from "../store/version-ranges.ts";
@@ -69,7 +69,7 @@ async function forget(
     if (deleted === 0) return false;
     const [first, last] = [missing[0]?.version, missing.at(-1)?.version];
     const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
-    await prepareAudit({ ...byItself("ForgetTableVersion", table), properties }).record(session);
+    await recordAudit(session, { ...byItself("ForgetTableVersion", table), properties });
     return true;
   });
 }

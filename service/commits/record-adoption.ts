@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { prepareAudit, unknownCaller } from "../domain/audit.ts";
+import { prepareAudit, recordAudit, unknownCaller } from "../domain/audit.ts";
 import { automationOf } from "../domain/automation.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { principalOfJob } from "../domain/job.ts";
@@ -189,7 +189,7 @@ export async function forgetDeletedBranch(
     const still = await latestVersion(session, table.id, branch);
     if (still?.transactionId !== latest.transactionId) return;
     await emptyBranch(session, table.id, branch);
-    await prepareAudit({ ...byItself("ForgetTableBranch", table), properties: { branch } }).record(session);
+    await recordAudit(session, { ...byItself("ForgetTableBranch", table), properties: { branch } });
   });
   return true;
 }

@@ -29,6 +29,13 @@ export function prepareAudit(change: Change): AuditEntry {
   };
 }
 
+/** Records a change in its database transaction. @returns The name of the transaction. */
+export async function recordAudit(session: Session, change: Change): Promise<string> {
+  const audit = prepareAudit(change);
+  await audit.record(session);
+  return audit.name;
+}
+
 /**
  * Executes a change outside the database. The intent is recorded before the change and the outcome after it, so that
  * every change has a record. If a record stays `Running`, the change was interrupted or its outcome could not be

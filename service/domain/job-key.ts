@@ -3,7 +3,7 @@ import { generateApiKey, hashApiKey } from "../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../auth/job-key.ts";
 import { deleteJobKeys, type JobAttempt, putApiKey } from "../store/api-keys.ts";
 import type { Session } from "../store/store.ts";
-import { prepareAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import { principalOfJob } from "./job.ts";
 import type { NewApiKey } from "./principals.ts";
 import { requireJob } from "./require.ts";
@@ -37,14 +37,8 @@ export async function createJobKey(
   // A key without rights would only fail later, within the job.
   await requireValid(session, of, isolatedNamespaces);
   const properties = { api_key_id: id, principal, attempt: String(attempt) };
-  const audit = prepareAudit({
-    ...origin,
-    contract: managementContracts.createJobKey,
-    objects: job.objects,
-    properties,
-  });
-  await audit.record(session);
-  return { id, key, principal, transaction: audit.name };
+  const change = { ...origin, contract: managementContracts.createJobKey, objects: job.objects, properties };
+  return { id, key, principal, transaction: await recordAudit(session, change) };
 }
 
 async function requireValid(

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier, isWithin } from "@tiltyard/protocol";
 import { isAllowed, type Principal } from "../auth/authenticator.ts";
 import { ancestorUris, childLocation, contains, type Location, parseLocation } from "../storage/location.ts";
 import { findReservedLocation, releaseLocation } from "../store/reserved-locations.ts";
@@ -52,8 +52,7 @@ export function createLocations(warehouse: Location, assigned: readonly AllowedL
       const namespace = identifier.slice(0, -1);
       const folders = [{ namespace, location: folderOf(namespace) }, ...assigned].filter(
         (each) =>
-          each.namespace.every((part, index) => namespace[index] === part) &&
-          isAllowed(principal, { role: "writer", object: each.namespace }),
+          isWithin(namespace, each.namespace) && isAllowed(principal, { role: "writer", object: each.namespace }),
       );
       if (folders.some((each) => isInside(each.location, location))) return location;
       const allowed = folders.map((each) => each.location.uri).join(" or ") || "a folder of its own namespace";

@@ -4,7 +4,7 @@ import { type Automation, deleteAutomation, listAutomations, putAutomation } fro
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { prepareAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import { automationOf } from "./automation.ts";
 import { requireTable } from "./require.ts";
 import type { Caller, Origin } from "./transaction.ts";
@@ -83,14 +83,8 @@ export async function putPolicy(session: Session, origin: Origin, id: TableRecor
   const properties: Properties = Object.fromEntries([...others, ...given]);
   await setTableProperties(session, table.id, properties);
   await applyPolicy(session, { ...table, properties }, origin.caller);
-  const transaction = prepareAudit({
-    ...origin,
-    contract: managementContracts.putTablePolicy,
-    objects: [id],
-    properties: Object.fromEntries(given),
-  });
-  await transaction.record(session);
-  return transaction.name;
+  const change = { ...origin, contract: managementContracts.putTablePolicy, objects: [id] };
+  return recordAudit(session, { ...change, properties: Object.fromEntries(given) });
 }
 
 function isSame(automation: Automation, kind: Automation["kind"], target: string): boolean {

@@ -11,7 +11,7 @@ import { isReservedKeyId } from "../auth/reserved-keys.ts";
 import { deleteApiKey, putApiKey, revokeApiKeyInPlace } from "../store/api-keys.ts";
 import * as grants from "../store/grants.ts";
 import type { Session } from "../store/store.ts";
-import { prepareAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import type { Origin } from "./transaction.ts";
 
 /** A new key. Its secret is stored nowhere else. */
@@ -39,9 +39,8 @@ export async function createApiKey(
   await putApiKey(session, id, principal, hashApiKey(key));
   if (grant !== undefined) await putGrant(session, origin, principal, grant);
   const properties = { api_key_id: id, principal };
-  const audit = prepareAudit({ ...origin, contract: managementContracts.createApiKey, objects: [[]], properties });
-  await audit.record(session);
-  return { id, key, transaction: audit.name };
+  const change = { ...origin, contract: managementContracts.createApiKey, objects: [[]], properties };
+  return { id, key, transaction: await recordAudit(session, change) };
 }
 
 /** Revokes a key with its tokens. @returns The name of the transaction. @throws CatalogError ApiKeyNotFound */
@@ -51,9 +50,7 @@ export async function revokeApiKey(session: Session, origin: Origin, id: string)
   if (principal === undefined)
     throw new CatalogError("ApiKeyNotFound", `the key ${id} does not exist. See the list of keys`);
   const properties = { api_key_id: id, principal };
-  const audit = prepareAudit({ ...origin, contract: managementContracts.revokeApiKey, objects: [[]], properties });
-  await audit.record(session);
-  return audit.name;
+  return recordAudit(session, { ...origin, contract: managementContracts.revokeApiKey, objects: [[]], properties });
 }
 
 /**
@@ -72,14 +69,7 @@ export async function putGrant(
   await grants.putGrant(session, principal, grant);
   const { namespace, role } = grant;
   const properties = { principal, role };
-  const audit = prepareAudit({
-    ...origin,
-    contract: managementContracts.putGrant,
-    objects: [namespace],
-    properties,
-  });
-  await audit.record(session);
-  return audit.name;
+  return recordAudit(session, { ...origin, contract: managementContracts.putGrant, objects: [namespace], properties });
 }
 
 /** Revokes a grant. @returns The name of the transaction. @throws CatalogError GrantNotFound */
@@ -94,14 +84,13 @@ export async function revokeGrant(
       "GrantNotFound",
       `${principal} has no role on ${formatIdentifier(namespace)}; see the list of grants`,
     );
-  const audit = prepareAudit({
+  const properties = { principal };
+  return recordAudit(session, {
     ...origin,
     contract: managementContracts.revokeGrant,
     objects: [namespace],
-    properties: { principal },
+    properties,
   });
-  await audit.record(session);
-  return audit.name;
 }
 
 function checkPrincipal(principal: string, schema = PrincipalName): void {

@@ -1,7 +1,7 @@
 import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
-import { prepareAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import { requireTable } from "./require.ts";
 import type { Origin } from "./transaction.ts";
 
@@ -49,7 +49,5 @@ export async function setProtected(
   const { [protection]: _, ...others } = table.properties;
   await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
   const contract = protect ? managementContracts.protectTable : managementContracts.unprotectTable;
-  const transaction = prepareAudit({ ...origin, contract, objects: [identifier] });
-  await transaction.record(session);
-  return transaction.name;
+  return recordAudit(session, { ...origin, contract, objects: [identifier] });
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
-import { prepareAudit } from "../domain/audit.ts";
+import { recordAudit } from "../domain/audit.ts";
 import { requireFreeName } from "../domain/require.ts";
 import type { Origin } from "../domain/transaction.ts";
 import { findDroppedTable, restoreTableName } from "../store/dropped-tables.ts";
@@ -35,7 +35,6 @@ export async function undropTable(
   await requireFreeName(session, identifier);
   await restoreTableName(session, found.id, identifier);
   await deleteTask(session, purgeOf(found.id));
-  const transaction = prepareAudit({ ...origin, contract: managementContracts.undropTable, objects: [identifier] });
-  await transaction.record(session);
-  return { identifier, transaction: transaction.name };
+  const change = { ...origin, contract: managementContracts.undropTable, objects: [identifier] };
+  return { identifier, transaction: await recordAudit(session, change) };
 }

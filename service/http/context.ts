@@ -10,10 +10,13 @@ export interface Target extends PathFields {
   readonly pathId: string | undefined;
 }
 
+/** The sender of a body. The credential of an anonymous one may be in the body itself. */
+export type BodySender = "anonymous" | "authenticated";
+
 /** The memory that the body of one request occupies. */
 export interface BodyReservation extends Disposable {
   /** Reserves more memory. @throws CatalogError ServiceUnavailable if all bodies together would exceed their share. */
-  grow(bytes: number, from: { readonly isAnonymous: boolean }): void;
+  grow(bytes: number, from: BodySender): void;
 }
 
 /** The state that middleware attaches to a request. Each variable is set by the middleware of its name. */

@@ -14,6 +14,7 @@ export const tokenPath = "/oauth/token";
 /** The maximum size of a token request, which has three fields; the longest is a key. */
 const formBytesMax = 8 * 1024;
 const formTimeoutMs = 15_000;
+const unsupported = "grant_type: must be client_credentials in a form";
 const Grant = z.object({ grant_type: z.literal("client_credentials"), client_secret: z.string().optional() });
 
 /**
@@ -25,14 +26,7 @@ export function oauthToken(issuer: DevelopmentIssuer, deps: AuthenticationDeps):
     bodyLimit({ maxSize: formBytesMax, onError: refuseLength }),
     timeout(formTimeoutMs, new HTTPException(400, { message: "the request did not arrive in time" })),
     zValidator("form", Grant, ({ success }, c) =>
-      success
-        ? undefined
-        : refuse(
-            c as AppContext,
-            "unsupported_grant_type",
-            "InvalidInput",
-            "grant_type: must be client_credentials in a form",
-          ),
+      success ? undefined : refuse(c as AppContext, "unsupported_grant_type", "InvalidInput", unsupported),
     ) as MiddlewareHandler<AppEnv>,
     createMiddleware<AppEnv, string, { out: { form: z.infer<typeof Grant> } }>(async function issueToken(c) {
       const { client_secret: formSecret = "" } = c.req.valid("form");

@@ -11,7 +11,7 @@ type NewColumn = RequestOf<typeof contract>["new_columns"][number];
  * Adds columns. Expressions are evaluated immediately; computed columns and function columns start without values,
  * which a job fills in.
  */
-export const alterTableAddColumns: Handler<typeof contract> = async (request, catalog, caller) => {
+export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (request, catalog, caller) => {
   request.new_columns.forEach(requireOneDefinition);
   const expressions = sqlOf(request.new_columns, "expression");
   const computed = sqlOf(request.new_columns, "computed");

@@ -11,7 +11,7 @@ type Request = RequestOf<typeof contract>;
 type Alteration = Request["alterations"][number];
 
 /** Changes columns. Another function of a column opens a job that computes the rows of the former function again. */
-export const alterTableAlterColumns: Handler<typeof contract> = async (request, catalog, caller) => {
+export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (request, catalog, caller) => {
   request.alterations.forEach(requireOneKind);
   const ofFunctions = request.alterations.filter(({ virtual_column }) => virtual_column !== undefined);
   if (ofFunctions.length === 0) {

@@ -15,7 +15,7 @@ const contract = contracts.alterTableBackfillColumns;
  * Opens a job, which runs on a Ray cluster and whose status its runner changes. The runner reads only the parameters
  * and not the table, so they also contain the manifest of the function.
  */
-export const alterTableBackfillColumns: Handler<typeof contract> = async (request, catalog, caller) => {
+export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = async (request, catalog, caller) => {
   const { store, rows } = catalog;
   const table = await requireTable(store.read, request.id);
   await requireBranch(catalog, table, branchOf(request));

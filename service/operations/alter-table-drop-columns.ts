@@ -3,7 +3,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.alterTableDropColumns;
 
-export const alterTableDropColumns: Handler<typeof contract> = async (request, { rows }, caller) => {
+export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { rows }, caller) => {
   const { result, transaction } = await rows.change(
     "dropColumns",
     { contract, request, caller },

@@ -8,7 +8,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.batchCommitTables;
 
-export const batchCommitTables: Handler<typeof contract> = async (request, catalog, caller) => {
+export const batchCommitTables: Handler<"batchCommitTables"> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
   const audit = prepareAudit({ contract, request, caller, objects });
   const steps = await prepareSteps(request.operations, catalog, caller);

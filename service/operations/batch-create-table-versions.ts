@@ -11,7 +11,7 @@ import { requireCommitAllowed } from "./require-commit-allowed.ts";
 
 const contract = contracts.batchCreateTableVersions;
 
-export const batchCreateTableVersions: Handler<typeof contract> = async (request, catalog, caller) => {
+export const batchCreateTableVersions: Handler<"batchCreateTableVersions"> = async (request, catalog, caller) => {
   const objects = request.entries.map((entry) => entry.id);
   const audit = prepareAudit({ contract, request, caller, objects });
   const entries = await pMap(

@@ -8,7 +8,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.batchDeleteTableVersions;
 
-export const batchDeleteTableVersions: Handler<typeof contract> = async (request, catalog, caller) => {
+export const batchDeleteTableVersions: Handler<"batchDeleteTableVersions"> = async (request, catalog, caller) => {
   const { store } = catalog;
   const identifier = request.id;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });

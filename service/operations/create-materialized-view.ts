@@ -15,7 +15,7 @@ import type { Catalog, Handler } from "./handler.ts";
 const contract = contracts.createMaterializedView;
 
 /** Creates a view: a table without rows, which the compute side fills at the first refresh. */
-export const createMaterializedView: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createMaterializedView: Handler<"createMaterializedView"> = async (request, catalog, caller) => {
   const properties = definitionOf(request);
   // A view without a possible refresh is useless, so this check precedes all changes.
   const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);

@@ -7,7 +7,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.createNamespace;
 
-export const createNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createNamespace: Handler<"createNamespace"> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Create", properties = {} } = request;
   const { store, dropRetentionMs, worker } = catalog;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });

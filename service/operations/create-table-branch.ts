@@ -7,7 +7,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.createTableBranch;
 
-export const createTableBranch: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createTableBranch: Handler<"createTableBranch"> = async (request, catalog, caller) => {
   const { id, delimiter } = request;
   const name = ownBranchOf(request);
   const branch = branchOf({ branch: request.from_branch });

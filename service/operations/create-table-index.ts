@@ -4,7 +4,7 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.createTableIndex;
 
-export const createTableIndex: Handler<typeof contract> = (request, catalog, caller) =>
+export const createTableIndex: Handler<"createTableIndex"> = (request, catalog, caller) =>
   createIndex(contract, request, catalog, caller);
 
 /** Builds an index and responds when the index is complete. */

@@ -5,7 +5,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.createTableScalarIndex;
 
-export const createTableScalarIndex: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createTableScalarIndex: Handler<"createTableScalarIndex"> = async (request, catalog, caller) => {
   if (!scalarTypes.includes(request.index_type.toUpperCase()))
     throw new CatalogError("InvalidInput", `index_type: must be one of ${scalarTypes.join(", ")}`);
   return createIndex(contract, request, catalog, caller);

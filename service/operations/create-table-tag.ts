@@ -7,7 +7,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.createTableTag;
 
-export const createTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createTableTag: Handler<"createTableTag"> = async (request, catalog, caller) => {
   const { id, tag } = request;
   checkNewTag(tag);
   const taken = new CatalogError(

@@ -10,7 +10,7 @@ import { requireCommitAllowed } from "./require-commit-allowed.ts";
 
 const contract = contracts.createTableVersion;
 
-export const createTableVersion: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createTableVersion: Handler<"createTableVersion"> = async (request, catalog, caller) => {
   const identifier = request.id;
   const table = await requireTable(catalog.store.read, identifier);
   const prepared = await prepareVersion(catalog, table, request);

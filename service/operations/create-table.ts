@@ -13,7 +13,7 @@ type Request = RequestOf<typeof contract>;
  * Creates a table together with its rows, or writes one that is only declared. Overwriting a table creates a version, so
  * that its former rows can be restored.
  */
-export const createTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const createTable: Handler<"createTable"> = async (request, catalog, caller) => {
   // Java's client sends an empty map if no options are set.
   if (Object.keys(request.storage_options ?? {}).length > 0)
     throw new CatalogError("Unsupported", "storage_options: must be absent: this catalog writes with its own options");

@@ -6,7 +6,7 @@ import { type Handler, mayWrite } from "./handler.ts";
 
 const contract = contracts.declareTable;
 
-export const declareTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
   const { store, locations } = catalog;
   const { id: identifier, properties = {} } = request;
   const audit = prepareAudit({ contract, request, caller, objects: [identifier] });

@@ -3,7 +3,7 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 const contract = contracts.deleteFromTable;
 
-export const deleteFromTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const deleteFromTable: Handler<"deleteFromTable"> = async (request, catalog, caller) => {
   const { num_deleted_rows: _, ...answer } = await deleteRows(request, catalog, caller);
   return answer;
 };

@@ -6,7 +6,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.deleteTableBranch;
 
-export const deleteTableBranch: Handler<typeof contract> = async (request, catalog, caller) => {
+export const deleteTableBranch: Handler<"deleteTableBranch"> = async (request, catalog, caller) => {
   const name = ownBranchOf(request);
   const properties = { branch: name };
   return changeAuditedRefs({ contract, request, properties }, catalog, caller, async (table, lease) => {

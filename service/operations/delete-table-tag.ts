@@ -6,7 +6,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.deleteTableTag;
 
-export const deleteTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
+export const deleteTableTag: Handler<"deleteTableTag"> = async (request, catalog, caller) => {
   const { tag } = request;
   return changeAuditedRefs({ contract, request, properties: { tag } }, catalog, caller, async (table) => {
     const { key } = await requireTag(catalog, table, tag);

@@ -5,5 +5,5 @@ import { removeAuditedTable } from "./remove-audited-table.ts";
 
 const contract = contracts.deregisterTable;
 
-export const deregisterTable: Handler<typeof contract> = (request, catalog, caller) =>
+export const deregisterTable: Handler<"deregisterTable"> = (request, catalog, caller) =>
   removeAuditedTable({ contract, request }, catalog, caller, deregister);

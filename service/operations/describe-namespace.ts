@@ -1,8 +1,7 @@
-import type { contracts } from "@tiltyard/protocol";
 import { requireNamespace } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
-export const describeNamespace: Handler<typeof contracts.describeNamespace> = async (request, { store }) => {
+export const describeNamespace: Handler<"describeNamespace"> = async (request, { store }) => {
   const { properties } = await requireNamespace(store.read, request.id);
   return { properties: { ...properties } };
 };

@@ -1,11 +1,7 @@
-import { CatalogError, type contracts } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import type { Handler } from "./handler.ts";
 
-export const describeTableIndexStats: Handler<typeof contracts.describeTableIndexStats> = async (
-  request,
-  { rows },
-  caller,
-) => {
+export const describeTableIndexStats: Handler<"describeTableIndexStats"> = async (request, { rows }, caller) => {
   const { result: stats } = await rows.read("indexStats", { ...request, caller }, { name: request.indexName });
   if (stats === null)
     throw new CatalogError("TableIndexNotFound", `the table has no index ${JSON.stringify(request.indexName)}`);

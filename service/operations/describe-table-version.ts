@@ -1,10 +1,9 @@
-import type { contracts } from "@tiltyard/protocol";
 import { requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
-export const describeTableVersion: Handler<typeof contracts.describeTableVersion> = async (request, catalog) => {
+export const describeTableVersion: Handler<"describeTableVersion"> = async (request, catalog) => {
   const { read } = catalog.store;
   const branch = branchOf(request);
   const table = await requireTable(read, request.id);

@@ -1,4 +1,4 @@
-import { type contracts, formatIdentifier } from "@tiltyard/protocol";
+import { formatIdentifier } from "@tiltyard/protocol";
 import { isWritten, requireBranch, requireVersion } from "../commits/read.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
@@ -7,7 +7,7 @@ import { versionAsked } from "../refs/tags.ts";
 import type { VersionRequest } from "../rows/reader.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
-export const describeTable: Handler<typeof contracts.describeTable> = async (request, catalog, caller) => {
+export const describeTable: Handler<"describeTable"> = async (request, catalog, caller) => {
   const { store } = catalog;
   const table = await requireTable(store.read, request.id);
   const at = await versionAsked(catalog, table, request);

@@ -11,7 +11,7 @@ const contract = contracts.dropNamespace;
  * Drops a namespace. Cascade needs several database transactions: if one fails, the namespace remains with the rest of
  * its contents.
  */
-export const dropNamespace: Handler<typeof contract> = async (request, catalog, caller) => {
+export const dropNamespace: Handler<"dropNamespace"> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Fail", behavior = "Restrict" } = request;
   const { store } = catalog;
   if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: the root namespace cannot be dropped");

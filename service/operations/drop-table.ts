@@ -5,7 +5,7 @@ import { removeAuditedTable } from "./remove-audited-table.ts";
 
 const contract = contracts.dropTable;
 
-export const dropTable: Handler<typeof contract> = (request, catalog, caller) =>
+export const dropTable: Handler<"dropTable"> = (request, catalog, caller) =>
   removeAuditedTable({ contract, request }, catalog, caller, (session, table) =>
     drop(session, table, catalog.dropRetentionMs),
   );

@@ -1,11 +1,6 @@
-import type { contracts } from "@tiltyard/protocol";
 import type { Handler } from "./handler.ts";
 
-export const explainTableQueryPlan: Handler<typeof contracts.explainTableQueryPlan> = async (
-  request,
-  { rows },
-  caller,
-) => {
+export const explainTableQueryPlan: Handler<"explainTableQueryPlan"> = async (request, { rows }, caller) => {
   const { query, branch = query.branch, verbose = false } = request;
   const at = { id: request.id, branch, version: query.version, caller };
   return (await rows.read("explain", at, { query, verbose })).result;

@@ -1,8 +1,7 @@
-import type { contracts } from "@tiltyard/protocol";
 import type { Handler } from "./handler.ts";
 import { recordedIndices } from "./list-table-indices.ts";
 
-export const getTableStats: Handler<typeof contracts.getTableStats> = async (request, catalog, caller) => {
+export const getTableStats: Handler<"getTableStats"> = async (request, catalog, caller) => {
   const { version, result } = await catalog.rows.read("stats", { ...request, caller }, {});
   const { totalBytes, numRows, fragmentStats } = result;
   const recorded = await recordedIndices(catalog, { ...request, version, caller });

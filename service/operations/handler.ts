@@ -1,4 +1,11 @@
-import type { AnyContract, Identifier, RequestOf, ResponseOf } from "@tiltyard/protocol";
+import type {
+  Contracts,
+  Identifier,
+  ManagementContracts,
+  RemoteContracts,
+  RequestOf,
+  ResponseOf,
+} from "@tiltyard/protocol";
 import { isAllowed, type Principal } from "../auth/authenticator.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Locations } from "../domain/locations.ts";
@@ -35,15 +42,18 @@ export interface AuthorizedCaller extends Caller {
   readonly body: ReadableStream<Uint8Array>;
 }
 
+/** The contracts of all operations by name. */
+export type Operations = Contracts & ManagementContracts & RemoteContracts;
+
 /**
- * Executes one operation. Its request is already parsed and authorized, and its result is sent unchanged. A
+ * Executes the operation with this name. Its request is already parsed and authorized, and its result is sent unchanged. A
  * CatalogError becomes the error body.
  */
-export type Handler<C extends AnyContract> = (
-  request: RequestOf<C>,
+export type Handler<Name extends keyof Operations> = (
+  request: RequestOf<Operations[Name]>,
   catalog: Catalog,
   caller: AuthorizedCaller,
-) => Promise<ResponseOf<C>>;
+) => Promise<ResponseOf<Operations[Name]>>;
 
 /** Returns a function that reports whether the caller is a writer of an object. */
 export function mayWrite({ principal }: AuthorizedCaller): (object: Identifier) => boolean {

@@ -5,7 +5,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.insertIntoTable;
 
-export const insertIntoTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const insertIntoTable: Handler<"insertIntoTable"> = async (request, catalog, caller) => {
   const mode = request.mode === "Overwrite" ? "overwrite" : "append";
   const { result, transaction } = await inTurn(catalog, request, async () => {
     const table = await requireTable(catalog.store.read, request.id);

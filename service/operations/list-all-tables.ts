@@ -1,10 +1,10 @@
-import { type contracts, formatIdentifier } from "@tiltyard/protocol";
+import { formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../domain/page.ts";
 import { listAllTables as listIdentifiers } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
-export const listAllTables: Handler<typeof contracts.listAllTables> = async (request, { store }) => {
+export const listAllTables: Handler<"listAllTables"> = async (request, { store }) => {
   const includeDeclared = request.include_declared ?? true;
   const { items, ...page } = await readPage(
     { name: "all-tables", key: z.array(keyText) },

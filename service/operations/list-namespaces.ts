@@ -1,10 +1,9 @@
-import type { contracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { listChildNamespaces } from "../store/namespaces.ts";
 import type { Handler } from "./handler.ts";
 
-export const listNamespaces: Handler<typeof contracts.listNamespaces> = async (request, { store }) => {
+export const listNamespaces: Handler<"listNamespaces"> = async (request, { store }) => {
   await requireNamespace(store.read, request.id);
   const { items, ...page } = await readPage(
     { name: "namespaces", key: keyText },

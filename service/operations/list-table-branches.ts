@@ -1,11 +1,10 @@
-import type { contracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { branchKind } from "../refs/branches.ts";
 import { listRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
-export const listTableBranches: Handler<typeof contracts.listTableBranches> = async (request, catalog) => {
+export const listTableBranches: Handler<"listTableBranches"> = async (request, catalog) => {
   const table = await requireTable(catalog.store.read, request.id);
   const { items, ...page } = await readPage(
     { name: "branches", key: keyText },

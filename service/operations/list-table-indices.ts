@@ -1,4 +1,4 @@
-import { CatalogError, type contracts } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import { requireVersion } from "../commits/read.ts";
 import { branchOf } from "../domain/branch.ts";
 import { keyText, readPage } from "../domain/page.ts";
@@ -10,7 +10,7 @@ import type { VersionRequest } from "../rows/reader.ts";
 import { readManifest } from "../rows/schema-metadata.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
-export const listTableIndices: Handler<typeof contracts.listTableIndices> = async (request, catalog, caller) => {
+export const listTableIndices: Handler<"listTableIndices"> = async (request, catalog, caller) => {
   const { rows } = catalog;
   const { version, result } = await rows.read("indices", { ...request, caller }, {});
   const at = { id: request.id, branch: request.branch, version, caller };

@@ -1,11 +1,10 @@
-import type { contracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { listRefs } from "../refs/ref-files.ts";
 import { tagKind, versionOfTag } from "../refs/tags.ts";
 import type { Handler } from "./handler.ts";
 
-export const listTableTags: Handler<typeof contracts.listTableTags> = async (request, catalog) => {
+export const listTableTags: Handler<"listTableTags"> = async (request, catalog) => {
   const table = await requireTable(catalog.store.read, request.id);
   const { items, ...page } = await readPage(
     { name: "tags", key: keyText },

@@ -1,10 +1,9 @@
-import type { contracts } from "@tiltyard/protocol";
 import { readVersions, requireBranch } from "../commits/read.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
 
-export const listTableVersions: Handler<typeof contracts.listTableVersions> = async (request, catalog) => {
+export const listTableVersions: Handler<"listTableVersions"> = async (request, catalog) => {
   const { read } = catalog.store;
   const branch = branchOf(request);
   const table = await requireTable(read, request.id);

@@ -1,10 +1,9 @@
-import type { contracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { listTables as listNames } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
 
-export const listTables: Handler<typeof contracts.listTables> = async (request, { store }) => {
+export const listTables: Handler<"listTables"> = async (request, { store }) => {
   const { id, include_declared: includeDeclared = true, page_token, limit } = request;
   await requireNamespace(store.read, id);
   const { items, ...page } = await store.cached(

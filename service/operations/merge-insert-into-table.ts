@@ -6,7 +6,7 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 const contract = contracts.mergeInsertIntoTable;
 type Request = RequestOf<typeof contract>;
 
-export const mergeInsertIntoTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const mergeInsertIntoTable: Handler<"mergeInsertIntoTable"> = async (request, catalog, caller) => {
   const { num_attempts: _, num_rows: __, ...answer } = await mergeRows(request, catalog, caller);
   return answer;
 };

@@ -1,5 +1,4 @@
-import type { contracts } from "@tiltyard/protocol";
 import type { Handler } from "./handler.ts";
 
-export const queryTable: Handler<typeof contracts.queryTable> = async (request, { rows }, caller) =>
+export const queryTable: Handler<"queryTable"> = async (request, { rows }, caller) =>
   rows.query({ ...request, caller }, request);

@@ -1,4 +1,3 @@
-import type { contracts } from "@tiltyard/protocol";
 import { prepareRefresh } from "../domain/materialized-view.ts";
 import { openOnce } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
@@ -6,11 +5,7 @@ import { resolveNames } from "../rows/definitions.ts";
 import type { Handler } from "./handler.ts";
 
 /** Opens a job, like `AlterTableBackfillColumns`. */
-export const refreshMaterializedView: Handler<typeof contracts.refreshMaterializedView> = async (
-  request,
-  catalog,
-  caller,
-) => {
+export const refreshMaterializedView: Handler<"refreshMaterializedView"> = async (request, catalog, caller) => {
   const { store } = catalog;
   const view = await requireTable(store.read, request.id);
   const named = await resolveNames(catalog, { ...request, caller });

@@ -12,7 +12,7 @@ import { type Handler, mayRead, mayWrite } from "./handler.ts";
 
 const contract = contracts.registerTable;
 
-export const registerTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const registerTable: Handler<"registerTable"> = async (request, catalog, caller) => {
   const { store, storage, locations, worker } = catalog;
   const { id: identifier, mode = "Create", properties = {} } = request;
   const location = locations.requested(request.location, identifier, caller.principal);

@@ -7,7 +7,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.renameTable;
 
-export const renameTable: Handler<typeof contract> = async (request, { store }, caller) => {
+export const renameTable: Handler<"renameTable"> = async (request, { store }, caller) => {
   const identifier = request.id;
   const renamed = checkIdentifier(renamedTo(request));
   const audit = prepareAudit({ contract, request, caller, objects: [identifier, renamed] });

@@ -4,7 +4,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.updateTableSchemaMetadata;
 
-export const updateTableSchemaMetadata: Handler<typeof contract> = async (request, catalog, caller) => {
+export const updateTableSchemaMetadata: Handler<"updateTableSchemaMetadata"> = async (request, catalog, caller) => {
   const { metadata } = request;
   await commitSchemaMetadata(catalog, { contract, request, caller }, metadata);
   return metadata;

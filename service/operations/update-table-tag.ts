@@ -6,7 +6,7 @@ import type { Handler } from "./handler.ts";
 
 const contract = contracts.updateTableTag;
 
-export const updateTableTag: Handler<typeof contract> = async (request, catalog, caller) => {
+export const updateTableTag: Handler<"updateTableTag"> = async (request, catalog, caller) => {
   const { tag } = request;
   return changeAuditedRefs({ contract, request, properties: { tag } }, catalog, caller, async (table) => {
     const { contents, key, revision } = await requireTag(catalog, table, tag);

@@ -1,11 +1,11 @@
-import { isOpen, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { isOpen, parseIdentifier } from "@tiltyard/protocol";
 import { cancel, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { remoteState } from "./job-state.ts";
 
 /** Cancels a job. For LanceDB's client, the cancellation of an ended job succeeds without an effect. */
-export const cancelRemoteJob: Handler<typeof remoteContracts.cancelRemoteJob> = async (request, { store }, caller) => {
+export const cancelRemoteJob: Handler<"cancelRemoteJob"> = async (request, { store }, caller) => {
   const id = parseIdentifier(request.job_id, request.delimiter);
   const { status } = await store.write(async (session) => {
     const present = await requireJob(session, id);

@@ -1,4 +1,3 @@
-import type { remoteContracts } from "@tiltyard/protocol";
 import { deleteRows } from "../operations/delete-from-table.ts";
 import type { Handler } from "../operations/handler.ts";
 import { mergeRows } from "../operations/merge-insert-into-table.ts";
@@ -6,22 +5,14 @@ import { updateTable } from "../operations/update-table.ts";
 
 // The client interprets missing counts as 0, so the responses of the protocol's operations suffice.
 
-export const remoteMergeInsertIntoTable: Handler<typeof remoteContracts.remoteMergeInsertIntoTable> = mergeRows;
+export const remoteMergeInsertIntoTable: Handler<"remoteMergeInsertIntoTable"> = mergeRows;
 
-export const remoteUpdateTable: Handler<typeof remoteContracts.remoteUpdateTable> = async (
-  request,
-  catalog,
-  caller,
-) => {
+export const remoteUpdateTable: Handler<"remoteUpdateTable"> = async (request, catalog, caller) => {
   const { updated_rows, version } = await updateTable(request, catalog, caller);
   return { rows_updated: updated_rows, version };
 };
 
-export const remoteDeleteFromTable: Handler<typeof remoteContracts.remoteDeleteFromTable> = async (
-  request,
-  catalog,
-  caller,
-) => {
+export const remoteDeleteFromTable: Handler<"remoteDeleteFromTable"> = async (request, catalog, caller) => {
   const { num_deleted_rows, version } = await deleteRows(request, catalog, caller);
   return { num_deleted_rows, version };
 };

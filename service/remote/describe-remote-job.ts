@@ -1,10 +1,10 @@
-import { type Job, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { type Job, parseIdentifier } from "@tiltyard/protocol";
 import { toJob } from "../domain/job-summary.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { remoteState } from "./job-state.ts";
 
-export const describeRemoteJob: Handler<typeof remoteContracts.describeRemoteJob> = async (request, { store }) => {
+export const describeRemoteJob: Handler<"describeRemoteJob"> = async (request, { store }) => {
   const { delimiter } = request;
   const job = toJob(await requireJob(store.read, parseIdentifier(request.job_id, delimiter)), delimiter);
   return {

@@ -1,5 +1,5 @@
-import { type AnyContract, CatalogError, type ErrorKind } from "@tiltyard/protocol";
-import type { Handler } from "../operations/handler.ts";
+import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import type { AuthorizedCaller, Catalog } from "../operations/handler.ts";
 
 /**
  * The errors that LanceDB's client would misinterpret: any 404 means a missing table to it, and it retries a 409 in
@@ -15,7 +15,9 @@ const malformed: readonly ErrorKind[] = [
 ];
 
 /** Wraps a handler so that LanceDB's client can interpret its errors. */
-export function inDialect<C extends AnyContract>(handler: Handler<C>): Handler<C> {
+export function inDialect<Request, Response>(
+  handler: (request: Request, catalog: Catalog, caller: AuthorizedCaller) => Promise<Response>,
+): typeof handler {
   return async (request, catalog, caller) => {
     try {
       return await handler(request, catalog, caller);

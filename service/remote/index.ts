@@ -1,6 +1,6 @@
 import type { RemoteContracts } from "@tiltyard/protocol";
 import type { Handler } from "../operations/handler.ts";
-import { handlers } from "../operations/index.ts";
+import * as handlers from "../operations/index.ts";
 import { remoteAlterTableAddColumns } from "./add-remote-columns.ts";
 import { cancelRemoteJob } from "./cancel-remote-job.ts";
 import { remoteDeleteFromTable, remoteMergeInsertIntoTable, remoteUpdateTable } from "./change-remote-rows.ts";
@@ -22,7 +22,7 @@ import { remoteRenameTable } from "./rename-remote-table.ts";
  * The handlers of all operations in the dialect of LanceDB's remote client. Those that the protocol shares use its
  * handlers.
  */
-export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler<RemoteContracts[Name]> } = {
+export const remoteHandlers: { readonly [Name in keyof RemoteContracts]: Handler<Name> } = {
   remoteListTables: inDialect(remoteListTables),
   remoteCreateTable: inDialect(handlers.createTable),
   remoteDescribeTable: inDialect(remoteDescribeTable),

@@ -1,9 +1,9 @@
-import { formatIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { formatIdentifier } from "@tiltyard/protocol";
 import type { Handler } from "../operations/handler.ts";
 import { listJobs } from "../operations/management/list-jobs.ts";
 import { remoteState } from "./job-state.ts";
 
-export const listRemoteJobs: Handler<typeof remoteContracts.listRemoteJobs> = async (request, catalog, caller) => {
+export const listRemoteJobs: Handler<"listRemoteJobs"> = async (request, catalog, caller) => {
   const { jobs, page_token } = await listJobs(request, catalog, caller);
   return {
     jobs: jobs.map(({ job_id, objects, operation, status, created_at_millis }) => ({

@@ -1,13 +1,8 @@
-import type { remoteContracts } from "@tiltyard/protocol";
 import type { Handler } from "../operations/handler.ts";
 import { listTableTags } from "../operations/list-table-tags.ts";
 import { readWhole } from "./whole-list.ts";
 
-export const remoteListTableTags: Handler<typeof remoteContracts.remoteListTableTags> = async (
-  request,
-  catalog,
-  caller,
-) => {
+export const remoteListTableTags: Handler<"remoteListTableTags"> = async (request, catalog, caller) => {
   const pages = await readWhole((page_token) => listTableTags({ ...request, page_token }, catalog, caller));
   return Object.assign({}, ...pages.map(({ tags }) => tags));
 };

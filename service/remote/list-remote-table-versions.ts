@@ -1,13 +1,8 @@
-import type { remoteContracts } from "@tiltyard/protocol";
 import type { Handler } from "../operations/handler.ts";
 import { listTableVersions } from "../operations/list-table-versions.ts";
 import { readWhole } from "./whole-list.ts";
 
-export const remoteListTableVersions: Handler<typeof remoteContracts.remoteListTableVersions> = async (
-  request,
-  catalog,
-  caller,
-) => {
+export const remoteListTableVersions: Handler<"remoteListTableVersions"> = async (request, catalog, caller) => {
   const pages = await readWhole((page_token) => listTableVersions({ ...request, page_token }, catalog, caller));
   return { versions: pages.flatMap(({ versions }) => versions) };
 };

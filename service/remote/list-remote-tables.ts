@@ -1,4 +1,3 @@
-import type { remoteContracts } from "@tiltyard/protocol";
 import { requireNamespace } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { listTables } from "../store/tables.ts";
@@ -6,7 +5,7 @@ import { listTables } from "../store/tables.ts";
 /** The maximum length of the response to a request without a limit. The client reads no page tokens. */
 const limitMax = 10_000;
 
-export const remoteListTables: Handler<typeof remoteContracts.remoteListTables> = async (request, { store }) => {
+export const remoteListTables: Handler<"remoteListTables"> = async (request, { store }) => {
   await requireNamespace(store.read, request.id);
   const limit = Math.min(request.limit ?? limitMax, limitMax);
   return {

@@ -1,13 +1,13 @@
-import { CatalogError, type remoteContracts } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import type { AuthorizedCaller, Catalog, Handler } from "../operations/handler.ts";
 import type { VersionRequest } from "../rows/reader.ts";
 
-export const getLsmWriteSpec: Handler<typeof remoteContracts.getLsmWriteSpec> = async (request, catalog, caller) => {
+export const getLsmWriteSpec: Handler<"getLsmWriteSpec"> = async (request, catalog, caller) => {
   await requireNoLsm(request, catalog, caller);
   return { lsm_write_spec: null };
 };
 
-export const getLsmStats: Handler<typeof remoteContracts.getLsmStats> = async (request, catalog, caller) => {
+export const getLsmStats: Handler<"getLsmStats"> = async (request, catalog, caller) => {
   await requireNoLsm(request, catalog, caller);
   return { lsm_stats: null };
 };

@@ -1,4 +1,4 @@
-import { CatalogError, isOpen, parseIdentifier, type remoteContracts } from "@tiltyard/protocol";
+import { CatalogError, isOpen, parseIdentifier } from "@tiltyard/protocol";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { rowsAsStream } from "../rows/arrow/arrow-rows.ts";
@@ -21,7 +21,7 @@ type Event = { readonly [Name in keyof typeof columns]: string | number };
 const filterPattern = /^\s*(\w+)\s*=\s*'((?:[^']|'')*)'\s*$/;
 
 /** Lists the events of a job: its opening, its attempts and its end. */
-export const queryRemoteJobEvents: Handler<typeof remoteContracts.queryRemoteJobEvents> = async (
+export const queryRemoteJobEvents: Handler<"queryRemoteJobEvents"> = async (
   { job_id, delimiter, limit, filter },
   { store },
 ) => {

@@ -1,6 +1,6 @@
-import { type remoteContracts, renamed } from "@tiltyard/protocol";
+import { renamed } from "@tiltyard/protocol";
 import type { Handler } from "../operations/handler.ts";
 import { renameTable } from "../operations/rename-table.ts";
 
-export const remoteRenameTable: Handler<typeof remoteContracts.remoteRenameTable> = (request, catalog, caller) =>
+export const remoteRenameTable: Handler<"remoteRenameTable"> = (request, catalog, caller) =>
   renameTable({ ...request, new_namespace_id: [...renamed(request).slice(0, -1)] }, catalog, caller);

@@ -29,6 +29,11 @@ export function findField(fields: readonly Field[], path: string): FoundField | 
   return found && { field: found, names };
 }
 
+/** Returns the first name of a path; undefined for a path that Lance cannot split. */
+export function rootOf(path: string): string | undefined {
+  return namesOf(path)[0];
+}
+
 /** Returns the path that Lance lists for a field: only names with dots or backticks are in backticks. */
 export function pathOf({ names }: FoundField): string {
   return names.map((name) => (/[.`]/.test(name) ? quotedName(name) : name)).join(".");

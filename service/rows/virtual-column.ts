@@ -6,6 +6,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import { emptyStream, toArrowType } from "./arrow/arrow-type.ts";
+import { rootOf } from "./field-path.ts";
 import type { Reader, VersionRequest } from "./reader.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
@@ -120,9 +121,9 @@ async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: Jso
 type Function = NonNullable<Alteration["virtual_column"]> & Pick<VirtualColumn, "udf" | "udf_name" | "input_columns">;
 
 function requireInputs({ input_columns }: Function, schema: JsonArrowSchema): void {
-  const present = schema.fields.map(({ name }) => name);
+  const present = new Set<string | undefined>(schema.fields.map(({ name }) => name));
   for (const input of input_columns)
-    if (!present.includes(rootOf(input))) throw invalid(`input_columns: the column ${input} does not exist`);
+    if (!present.has(rootOf(input))) throw invalid(`input_columns: the column ${input} does not exist`);
 }
 
 /** Returns the metadata of the columns of a function. */
@@ -157,12 +158,6 @@ export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record
   const automatic = [...columns].filter(([, given]) => isAutomatic(given));
   const byGroup = Map.groupBy(automatic, ([name, given]) => given[group] ?? name);
   return [...byGroup.values()].flatMap(([first]) => first?.[0] ?? []);
-}
-
-/** Returns the column at the beginning of a path. A segment in backticks may contain dots. */
-function rootOf(path: string): string {
-  const [, quoted, plain] = /^(?:`((?:[^`]|``)*)`|([^.]+))/.exec(path) ?? [];
-  return quoted?.replaceAll("``", "`") ?? plain ?? path;
 }
 
 function sha256(content: string | Buffer): string {

@@ -1,5 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
+import type { Selectable } from "kysely";
 import { droppedNamespace, fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
+import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import type { TableRecord } from "./tables.ts";
@@ -13,13 +15,7 @@ export interface DroppedTable {
   readonly droppedAtMillis: number;
 }
 
-interface Naming {
-  readonly id: number;
-  readonly namespace: string;
-  readonly name: string;
-  readonly dropped_from: string | null;
-  readonly dropped_at: number | null;
-}
+type Naming = Pick<Selectable<Schema["tables"]>, "id" | "namespace" | "name" | "dropped_from" | "dropped_at">;
 
 const nameTable = statement((db, p: Naming) =>
   db
@@ -30,24 +26,17 @@ const nameTable = statement((db, p: Naming) =>
 
 /** Removes the name of a table but keeps its versions, branches and location (soft delete). */
 export async function softDeleteTable(session: Session, table: TableRecord): Promise<void> {
-  await session.run(nameTable, {
-    id: table.id,
-    namespace: droppedNamespace,
-    name: String(table.id),
-    dropped_from: toPath(table.identifier),
-    dropped_at: Date.now(),
-  });
+  const dropped_from = toPath(table.identifier);
+  await session.run(nameTable, { ...withoutName(table.id), dropped_from, dropped_at: Date.now() });
 }
 
 /** Removes the name of a table permanently. Its row and its location remain until its objects are deleted. */
 export async function markForPurge(session: Session, id: number): Promise<void> {
-  await session.run(nameTable, {
-    id,
-    namespace: droppedNamespace,
-    name: String(id),
-    dropped_from: null,
-    dropped_at: null,
-  });
+  await session.run(nameTable, withoutName(id));
+}
+
+function withoutName(id: number): Naming {
+  return { id, namespace: droppedNamespace, name: String(id), dropped_from: null, dropped_at: null };
 }
 
 const takeLocation = statement((db, p: { id: number; location: string }) =>
@@ -76,13 +65,8 @@ export async function findTableToPurge(session: Session, id: number): Promise<st
 
 /** Restores a dropped table under a name, which must be free. */
 export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
-  await session.run(nameTable, {
-    id,
-    namespace: toPath(to.slice(0, -1)),
-    name: to.at(-1) ?? "",
-    dropped_from: null,
-    dropped_at: null,
-  });
+  const [namespace, name] = [toPath(to.slice(0, -1)), to.at(-1) ?? ""];
+  await session.run(nameTable, { id, namespace, name, dropped_from: null, dropped_at: null });
 }
 
 const list = statement((db, p: Subtree & { after: number; id: number; until: number; limit: number }) =>
@@ -134,12 +118,7 @@ export async function findDroppedTable(session: Session, id: number): Promise<Dr
   return row && toDropped(row);
 }
 
-function toDropped(row: {
-  readonly id: number;
-  readonly location: string;
-  readonly dropped_from: string | null;
-  readonly dropped_at: number | null;
-}): DroppedTable {
+function toDropped(row: Omit<Naming, "namespace" | "name"> & { readonly location: string }): DroppedTable {
   return {
     id: row.id,
     identifier: fromPath(row.dropped_from ?? ""),

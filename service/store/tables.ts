@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { type SelectQueryBuilder, sql } from "kysely";
+import { type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import { droppedNamespace, fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import { pick, statement } from "./statement.ts";
@@ -37,7 +37,7 @@ export async function findTable(session: Session, identifier: Identifier): Promi
 const findById = statement((db, p: { id: number; namespace: string }) =>
   db
     .selectFrom("tables")
-    .select(["namespace", "name", "location", "properties"])
+    .select(["id", "namespace", "name", "location", "properties"])
     .where("id", "=", p.id)
     .where("namespace", "!=", p.namespace),
 );
@@ -45,9 +45,12 @@ const findById = statement((db, p: { id: number; namespace: string }) =>
 /** Returns the table with this id; undefined if it was dropped. */
 export async function findTableById(session: Session, id: number): Promise<TableRecord | undefined> {
   const row = await session.first(findById, { id, namespace: droppedNamespace });
-  if (row === undefined) return undefined;
-  const identifier = [...fromPath(row.namespace), row.name];
-  return { id, identifier, location: row.location, properties: JSON.parse(row.properties) };
+  return row && toTable(row);
+}
+
+function toTable(row: Pick<Selectable<Schema["tables"]>, "id" | "namespace" | "name" | "location" | "properties">) {
+  const { id, location } = row;
+  return { id, identifier: [...fromPath(row.namespace), row.name], location, properties: JSON.parse(row.properties) };
 }
 
 const findWith = statement((db, p: Subtree & { pattern: string }) =>
@@ -64,12 +67,7 @@ const findWith = statement((db, p: Subtree & { pattern: string }) =>
  */
 export async function listTablesWith(session: Session, namespace: Identifier, text: string): Promise<TableRecord[]> {
   const rows = await session.all(findWith, { ...subtree(namespace), pattern: `%${text}%` });
-  return rows.map((row) => ({
-    id: row.id,
-    identifier: [...fromPath(row.namespace), row.name],
-    location: row.location,
-    properties: JSON.parse(row.properties),
-  }));
+  return rows.map(toTable);
 }
 
 const insert = statement((db, p: Pick<Schema["tables"], (typeof insertedColumns)[number]>) =>

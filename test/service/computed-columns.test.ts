@@ -163,6 +163,11 @@ describe("a column that a function computes", () => {
       /the column nothing does not exist/,
     ],
     [
+      "an input with a path that Lance cannot split",
+      virtual([length], { input_columns: ["title..length"] }),
+      /the column title..length does not exist/,
+    ],
+    [
       "a type that there is not",
       virtual([{ ...length, data_type: { type: "int65" } }]),
       /no column can be added with the type "int65"/,

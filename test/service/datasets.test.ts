@@ -354,6 +354,15 @@ describe("a table's columns and indices", () => {
     expect(await update({ only: "this" }, true)).toEqual({ id: { only: "this" } });
   });
 
+  test("have metadata that is returned by the path in the request", async () => {
+    const id = await createFilms(catalog);
+    const new_columns = [{ name: "s", expression: "named_struct('x.y', title)" }];
+    await catalog.call("alterTableAddColumns", { id, new_columns });
+    const path = "s.`x.y`";
+    const { body } = await catalog.call("updateFieldMetadata", { id, updates: [{ path, metadata: { unit: "m" } }] });
+    expect(body.fields).toEqual({ [path]: { unit: "m" } });
+  });
+
   test("are restored with the rows", async () => {
     const id = await createFilms(catalog);
     await catalog.call("alterTableDropColumns", { id, columns: ["title"] });

@@ -184,7 +184,7 @@ describe("the memory for bodies", () => {
   const memory = createBodyMemory(16 * 1024 * 1024);
   const full = expect.objectContaining({ kind: "ServiceUnavailable", retryAfterSeconds: 1 });
 
-  const known = { isAnonymous: false };
+  const known = "authenticated";
 
   test("is refused when it is full, and released when a request is over", () => {
     const [first, second] = [memory.reserve(), memory.reserve()];
@@ -202,7 +202,7 @@ describe("the memory for bodies", () => {
     large.grow(8 * 1024 * 1024, known);
     const anonymous = Array.from({ length: 33 }, () => memory.reserve());
     expect(() => {
-      for (const each of anonymous) each.grow(64 * 1024, { isAnonymous: true });
+      for (const each of anonymous) each.grow(64 * 1024, "anonymous");
     }).toThrow(full);
     using small = memory.reserve();
     small.grow(64 * 1024, known);

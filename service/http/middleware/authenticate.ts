@@ -58,7 +58,7 @@ async function bodyCredential(c: AppContext): Promise<Credential | undefined> {
 
 async function readAnonymousJson(c: AppContext): Promise<unknown> {
   try {
-    return await readJson(c, bodies.small, { isAnonymous: true });
+    return await readJson(c, bodies.small, "anonymous");
   } catch (error) {
     if (!(error instanceof CatalogError) || error.kind !== "InvalidInput") throw error;
     throw new CatalogError(

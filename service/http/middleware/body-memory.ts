@@ -21,10 +21,10 @@ export function createBodyMemory(bytesMax: number): BodyMemory {
         reserved[kind] -= bytes;
       };
       return {
-        grow: (by, { isAnonymous }) => {
+        grow: (by, from) => {
           release();
           bytes += by;
-          kind = isAnonymous ? "anonymous" : bytes > bodies.small.bytes ? "large" : "small";
+          kind = from === "anonymous" ? from : bytes > bodies.small.bytes ? "large" : "small";
           reserved[kind] += bytes;
           if (reserved[kind] > bytesMax * shares[kind])
             throw new CatalogError("ServiceUnavailable", "too many large request bodies are in progress; try again");

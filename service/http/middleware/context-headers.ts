@@ -10,11 +10,8 @@ export function contextHeaders() {
   return createMiddleware<AppEnv>(async function contextHeaders(c, next) {
     const context = c.get("request").context as Readonly<Record<string, string>> | undefined;
     const requestId = context?.["header.x-request-id"];
-    if (
-      requestId !== undefined &&
-      requestIdPattern.test(requestId) &&
-      c.req.header("x-request-id") !== c.get("requestId")
-    ) {
+    const hasOwn = c.req.header("x-request-id") === c.get("requestId");
+    if (!hasOwn && requestId !== undefined && requestIdPattern.test(requestId)) {
       c.set("requestId", requestId);
       c.header("x-request-id", requestId);
     }

@@ -1,6 +1,6 @@
 import { type AnyContract, type BodyBounds, bodies, CatalogError } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
-import type { AppContext, AppEnv } from "../context.ts";
+import type { AppContext, AppEnv, BodySender } from "../context.ts";
 import { openBody } from "./drain-body.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
@@ -20,7 +20,7 @@ export function jsonBody(contract: AnyContract) {
     if (encoding.toLowerCase() !== "identity")
       throw new CatalogError("UnsupportedMediaType", `content-encoding: send the body without ${encoding}`);
     if (!isArrow(contract, c)) {
-      const json = await readJson(c, bodies[bodySize], { isAnonymous: false });
+      const json = await readJson(c, bodies[bodySize], "authenticated");
       const body = bareField === undefined ? json : { [bareField]: json };
       c.req.json = async <T>() => body as T;
       c.req.raw.headers.set("content-type", "application/json");
@@ -41,11 +41,7 @@ export function isArrow({ content }: AnyContract, c: AppContext): boolean {
  * @throws CatalogError PayloadTooLarge, ServiceUnavailable; InvalidInput if the body is slow, incomplete, not UTF-8,
  * not JSON, or exceeds the bounds.
  */
-export async function readJson(
-  c: AppContext,
-  bounds: BodyBounds,
-  from: { readonly isAnonymous: boolean },
-): Promise<unknown> {
+export async function readJson(c: AppContext, bounds: BodyBounds, from: BodySender): Promise<unknown> {
   if (c.req.method !== "POST") return {};
   const json = c.get("json") ?? parse(await inTime(readBytes(c, bounds.bytes, from)), bounds);
   c.set("json", json);
@@ -71,11 +67,7 @@ function parse(bytes: Uint8Array, bounds: BodyBounds): unknown {
  * Reserves memory for the declared length, which Node enforces. A body without a declared length is counted during its
  * arrival.
  */
-async function readBytes(
-  c: AppContext,
-  bytesMax: number,
-  from: { readonly isAnonymous: boolean },
-): Promise<Uint8Array> {
+async function readBytes(c: AppContext, bytesMax: number, from: BodySender): Promise<Uint8Array> {
   let length = 0;
   const grow = (bytes: number) => {
     length += bytes;

@@ -7,7 +7,7 @@ import type { Handler } from "../handler.ts";
 
 const contract = managementContracts.buildTableIndex;
 
-export const buildTableIndex: Handler<typeof contract> = async (request, catalog, caller) => {
+export const buildTableIndex: Handler<"buildTableIndex"> = async (request, catalog, caller) => {
   requireMain(request);
   const column = await indexedColumn(catalog.rows, { ...request, caller });
   const named = await resolveNames(catalog, { ...request, caller });

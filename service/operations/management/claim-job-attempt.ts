@@ -1,4 +1,4 @@
-import { CatalogError, isOpen, type managementContracts } from "@tiltyard/protocol";
+import { CatalogError, isOpen } from "@tiltyard/protocol";
 import { changed, writeJob } from "../../domain/job.ts";
 import { toJob } from "../../domain/job-summary.ts";
 import { failWithoutRights, failWithoutTable } from "../../domain/job-table.ts";
@@ -10,7 +10,7 @@ import type { Handler } from "../handler.ts";
  * Begins another attempt and ends the latest one, whose later requests are rejected. A job without its table
  * or without the rights of its opener fails instead.
  */
-export const claimJobAttempt: Handler<typeof managementContracts.claimJobAttempt> = async (request, { store }) => {
+export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { store }) => {
   const { id, delimiter, after, platform } = request;
   const job = await store.write(async (session) => {
     const latest = await requireJob(session, id);

@@ -6,7 +6,7 @@ import type { Handler } from "../handler.ts";
 
 const contract = managementContracts.compactTable;
 
-export const compactTable: Handler<typeof contract> = async (request, catalog, caller) => {
+export const compactTable: Handler<"compactTable"> = async (request, catalog, caller) => {
   requireMain(request);
   const named = await resolveNames(catalog, { ...request, caller });
   return { job_id: await openTableJob(catalog.store, { contract, request: { ...request, ...named }, caller }) };

@@ -1,12 +1,7 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { createApiKey as create } from "../../domain/principals.ts";
 import type { Handler } from "../handler.ts";
 
-export const createApiKey: Handler<typeof managementContracts.createApiKey> = async (
-  request,
-  { store, forgetRoles },
-  caller,
-) => {
+export const createApiKey: Handler<"createApiKey"> = async (request, { store, forgetRoles }, caller) => {
   const { principal, grant } = request;
   const made = await store.write((session) => create(session, { caller, request }, principal, grant));
   forgetRoles(principal);

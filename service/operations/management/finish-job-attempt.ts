@@ -1,11 +1,10 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { changed, move } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
 /** Ends an attempt, and its job if the request contains the final status. */
-export const finishJobAttempt: Handler<typeof managementContracts.finishJobAttempt> = async (request, { store }) =>
+export const finishJobAttempt: Handler<"finishJobAttempt"> = async (request, { store }) =>
   alterAttempt(store, request, async (session, job) => {
     const { status = job.status, reason, progress = job.progress, result = {}, log_tail: logTail } = request;
     const finished = changed(job, { status: move(job.status, status), reason, progress, result });

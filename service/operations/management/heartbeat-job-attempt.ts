@@ -1,14 +1,10 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { changed } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
 /** Records the state of an attempt. After its start, only its process proves that it is alive. */
-export const heartbeatJobAttempt: Handler<typeof managementContracts.heartbeatJobAttempt> = async (
-  request,
-  { store },
-) =>
+export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (request, { store }) =>
   alterAttempt(store, request, async (session, job) => {
     const { claim, progress, log_tail: logTail, reason } = request;
     const beaten = changed(job, {

@@ -1,4 +1,3 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../../domain/page.ts";
 import { listApiKeys as listKeys } from "../../store/api-keys.ts";
@@ -6,7 +5,7 @@ import type { Handler } from "../handler.ts";
 
 const apiKeys = { name: "api-keys", key: z.object({ createdAtMillis: z.int(), id: keyText }) };
 
-export const listApiKeys: Handler<typeof managementContracts.listApiKeys> = async (request, { store }) => {
+export const listApiKeys: Handler<"listApiKeys"> = async (request, { store }) => {
   const { items, ...page } = await readPage(
     apiKeys,
     request,

@@ -1,4 +1,3 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { z } from "zod";
 import { readPage } from "../../domain/page.ts";
 import { listDroppedTables as list } from "../../store/dropped-tables.ts";
@@ -6,10 +5,7 @@ import type { Handler } from "../handler.ts";
 
 const droppedTables = { name: "dropped-tables", key: z.object({ droppedAtMillis: z.int(), id: z.int32() }) };
 
-export const listDroppedTables: Handler<typeof managementContracts.listDroppedTables> = async (
-  request,
-  { store, dropRetentionMs },
-) => {
+export const listDroppedTables: Handler<"listDroppedTables"> = async (request, { store, dropRetentionMs }) => {
   const { items, ...page } = await readPage(
     droppedTables,
     request,

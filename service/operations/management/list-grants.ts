@@ -1,4 +1,3 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../../domain/page.ts";
 import { listGrants as list } from "../../store/grants.ts";
@@ -6,7 +5,7 @@ import type { Handler } from "../handler.ts";
 
 const grants = { name: "grants", key: z.object({ principal: keyText, namespace: z.array(keyText) }) };
 
-export const listGrants: Handler<typeof managementContracts.listGrants> = async (request, { store }) => {
+export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
   const { items, ...page } = await readPage(
     grants,
     request,

@@ -1,9 +1,8 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { requireJob } from "../../domain/require.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
-export const listJobAttempts: Handler<typeof managementContracts.listJobAttempts> = async ({ id }, { store }) => {
+export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { store }) => {
   const job = await requireJob(store.read, id);
   const attempts = await listAttempts(store.read, job.id);
   return {

@@ -1,4 +1,4 @@
-import { type managementContracts, shown, systemNamespaceOf } from "@tiltyard/protocol";
+import { shown, systemNamespaceOf } from "@tiltyard/protocol";
 import { catalogCaller } from "../../domain/audit.ts";
 import { requireJob } from "../../domain/require.ts";
 import { literal } from "../../rows/sql-text.ts";
@@ -9,7 +9,7 @@ import type { Handler } from "../handler.ts";
 const errorsTable = "geneva_errors";
 
 /** Lists the errors of a job. A reader of the job may read Geneva's records of its errors. */
-export const listJobErrors: Handler<typeof managementContracts.listJobErrors> = async (request, catalog) => {
+export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) => {
   const { store, rows, isolatedNamespaces } = catalog;
   const job = await requireJob(store.read, request.id);
   const identifier = [...job.namespace, job.id];

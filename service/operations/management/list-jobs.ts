@@ -1,4 +1,4 @@
-import { type managementContracts, parseIdentifier } from "@tiltyard/protocol";
+import { parseIdentifier } from "@tiltyard/protocol";
 import { toJob } from "../../domain/job-summary.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
@@ -7,7 +7,7 @@ import type { Handler } from "../handler.ts";
 /** The maximum number of jobs of a page. Each may have 256 KiB of parameters. */
 const pageSizeMax = 100;
 
-export const listJobs: Handler<typeof managementContracts.listJobs> = async (request, { store }) => {
+export const listJobs: Handler<"listJobs"> = async (request, { store }) => {
   const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
   const filter = { within, table, principal, statuses };

@@ -1,4 +1,4 @@
-import { CatalogError, type managementContracts } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import { automaticJob } from "../../automation/automatic-job.ts";
 import { stateOf } from "../../automation/table-state.ts";
 import { policyIn, policyNames } from "../../domain/policy.ts";
@@ -6,7 +6,7 @@ import { requireTable } from "../../domain/require.ts";
 import { listAutomations } from "../../store/automations.ts";
 import type { Handler } from "../handler.ts";
 
-export const listPolicyProblems: Handler<typeof managementContracts.listPolicyProblems> = async ({ id }, catalog) => {
+export const listPolicyProblems: Handler<"listPolicyProblems"> = async ({ id }, catalog) => {
   const { store } = catalog;
   const table = await requireTable(store.read, id);
   const policy = policyIn(table.properties);

@@ -1,9 +1,8 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../../domain/page.ts";
 import { listPrincipals as listSummaries } from "../../store/principals.ts";
 import type { Handler } from "../handler.ts";
 
-export const listPrincipals: Handler<typeof managementContracts.listPrincipals> = async (request, { store }) => {
+export const listPrincipals: Handler<"listPrincipals"> = async (request, { store }) => {
   const { items, ...page } = await readPage(
     { name: "principals", key: keyText },
     request,

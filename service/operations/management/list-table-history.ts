@@ -1,4 +1,4 @@
-import { formatIdentifier, type managementContracts } from "@tiltyard/protocol";
+import { formatIdentifier } from "@tiltyard/protocol";
 import { readVersionRecords, requireBranch, toTableVersion } from "../../commits/read.ts";
 import { branchOf } from "../../domain/branch.ts";
 import { requireTable } from "../../domain/require.ts";
@@ -8,7 +8,7 @@ import type { Handler } from "../handler.ts";
 /** The maximum number of versions of a page. Each needs a read of its transaction. */
 const pageSizeMax = 100;
 
-export const listTableHistory: Handler<typeof managementContracts.listTableHistory> = async (request, catalog) => {
+export const listTableHistory: Handler<"listTableHistory"> = async (request, catalog) => {
   const { read } = catalog.store;
   const branch = branchOf(request);
   const table = await requireTable(read, request.id);

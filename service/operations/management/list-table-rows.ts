@@ -1,9 +1,9 @@
-import { type managementContracts, shown } from "@tiltyard/protocol";
+import { shown } from "@tiltyard/protocol";
 import type { Handler } from "../handler.ts";
 
 const rowsWhenAbsent = 20;
 
-export const listTableRows: Handler<typeof managementContracts.listTableRows> = async (request, { rows }, caller) => {
+export const listTableRows: Handler<"listTableRows"> = async (request, { rows }, caller) => {
   const { offset, filter, sort, descending, like, like_row, columns, whole } = request;
   const limit = Math.min(request.limit ?? rowsWhenAbsent, whole ? 1 : shown.rows);
   const args = { limit, offset, filter, sort, descending, like, like_row, columns, whole };

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Identifier, type managementContracts, sourceOfView } from "@tiltyard/protocol";
+import { type Identifier, sourceOfView } from "@tiltyard/protocol";
 import { viewDefinitionPrefix as prefix } from "../../domain/parameters.ts";
 import { requireTable } from "../../domain/require.ts";
 import { listTablesWith } from "../../store/tables.ts";
 import { type Handler, mayRead } from "../handler.ts";
 
 /** Lists the views of a table in the whole catalog, because a view need not be in the namespace of its source. */
-export const listTableViews: Handler<typeof managementContracts.listTableViews> = async ({ id }, { store }, caller) => {
+export const listTableViews: Handler<"listTableViews"> = async ({ id }, { store }, caller) => {
   await requireTable(store.read, id);
   const views = await listTablesWith(store.read, [], JSON.stringify(`${prefix}source_query`));
   const isReadable = mayRead(caller);

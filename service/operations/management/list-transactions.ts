@@ -1,4 +1,4 @@
-import { formatIdentifier, type managementContracts, parseIdentifier } from "@tiltyard/protocol";
+import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { propertiesOf } from "../../domain/transaction.ts";
 import { listTransactions as list } from "../../store/transaction-lists.ts";
@@ -7,7 +7,7 @@ import type { Handler } from "../handler.ts";
 /** The maximum number of transactions of a page. Each may have 256 KiB of properties. */
 const pageSizeMax = 100;
 
-export const listTransactions: Handler<typeof managementContracts.listTransactions> = async (request, { store }) => {
+export const listTransactions: Handler<"listTransactions"> = async (request, { store }) => {
   const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
   const { since_millis: sinceMillis, until_millis: untilMillis } = request;
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);

@@ -5,7 +5,7 @@ import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
 type Contract = typeof managementContracts.putTablePolicy;
 
-export const putTablePolicy: Handler<Contract> = async (request, catalog, caller) => {
+export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog, caller) => {
   await requireColumns(request, catalog, caller);
   const { id, auto_compact, auto_build_index, auto_clean_up } = request;
   const policy = { auto_compact, auto_build_index, auto_clean_up };

@@ -1,11 +1,11 @@
-import { CatalogError, type managementContracts } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import { changed } from "../../domain/job.ts";
 import { alterAttempt } from "../../domain/job-attempt.ts";
 import { deleteAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
 /** Removes an attempt that has not started, so that it does not count. */
-export const releaseJobAttempt: Handler<typeof managementContracts.releaseJobAttempt> = async (request, { store }) =>
+export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, { store }) =>
   alterAttempt(store, request, async (session, job) => {
     if (job.claim !== undefined)
       throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);

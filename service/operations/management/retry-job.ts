@@ -1,11 +1,11 @@
-import { CatalogError, type managementContracts } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import { prepareJob } from "../../domain/job.ts";
 import { presentTable } from "../../domain/job-table.ts";
 import { openOnce } from "../../domain/open-job.ts";
 import { requireJob } from "../../domain/require.ts";
 import type { Handler } from "../handler.ts";
 
-export const retryJob: Handler<typeof managementContracts.retryJob> = async (request, { store }, caller) => {
+export const retryJob: Handler<"retryJob"> = async (request, { store }, caller) => {
   const job = await requireJob(store.read, request.id);
   const { status, operation, parameters } = job;
   if (status !== "Failed" && status !== "Canceled")

@@ -1,7 +1,6 @@
-import type { managementContracts } from "@tiltyard/protocol";
 import { revokeApiKey as revoke } from "../../domain/principals.ts";
 import type { Handler } from "../handler.ts";
 
-export const revokeApiKey: Handler<typeof managementContracts.revokeApiKey> = async (request, { store }, caller) => ({
+export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, caller) => ({
   transaction_id: await store.write((session) => revoke(session, { caller, request }, request.api_key_id)),
 });

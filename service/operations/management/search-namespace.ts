@@ -1,8 +1,8 @@
-import { foundMax, type managementContracts } from "@tiltyard/protocol";
+import { foundMax } from "@tiltyard/protocol";
 import { searchNamespaces, searchTables } from "../../store/search.ts";
 import type { Handler } from "../handler.ts";
 
-export const searchNamespace: Handler<typeof managementContracts.searchNamespace> = async (
+export const searchNamespace: Handler<"searchNamespace"> = async (
   { id: within, name, delimiter, limit = foundMax },
   { store },
 ) => {
