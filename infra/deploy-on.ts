@@ -21,8 +21,9 @@ export interface Foundation {
 export function deployOn({ cluster, database, definitions }: Foundation, config: StackConfig): Outputs {
   const platform = createPlatform("ray", { cluster, definitions }, config);
   const images = rayImages("ray", config, cluster, platform);
+  const rayClusters = config.runner.enabled ? Object.keys(config.runner.rayClusters) : undefined;
   const catalog = config.catalog.enabled
-    ? createCatalog("catalog", { cluster, platform, database }, config)
+    ? createCatalog("catalog", { cluster, platform, database, rayClusters }, config)
     : undefined;
   const runner =
     config.runner.enabled && catalog !== undefined
@@ -49,7 +50,7 @@ export function createPlatform(
 
 export function createCatalog(
   name: string,
-  foundation: Pick<CatalogArgs, "cluster" | "platform"> & Pick<Foundation, "database">,
+  foundation: Pick<CatalogArgs, "cluster" | "platform" | "rayClusters"> & Pick<Foundation, "database">,
   config: StackConfig,
   options: pulumi.ComponentResourceOptions = {},
 ): Catalog {
@@ -57,9 +58,7 @@ export function createCatalog(
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
   const imageDigests = "imageDigests" in config ? config.imageDigests : {};
-  const { monitoring, runner } = config;
-  const rayClusters = runner.enabled ? Object.keys(runner.rayClusters) : undefined;
-  const own = { deleteNamespace, deletionProtection, monitoring, imageDigests, rayClusters };
+  const own = { deleteNamespace, deletionProtection, monitoring: config.monitoring, imageDigests };
   return new Catalog(name, { ...own, ...settings, ...foundation }, options);
 }
 

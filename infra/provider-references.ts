@@ -17,8 +17,14 @@ class PlatformReference extends pulumi.ComponentResource {
   }
 }
 
+/** The settings of a catalog that its runner needs. */
+interface OfCatalog {
+  readonly volumeClaim?: string;
+  readonly rayClusters: readonly string[];
+}
+
 class CatalogReference extends pulumi.ComponentResource {
-  declare readonly parts: pulumi.Output<Pick<CatalogParts, "namespace" | "url"> & { readonly volumeClaim?: string }>;
+  declare readonly parts: pulumi.Output<Pick<CatalogParts, "namespace" | "url"> & OfCatalog>;
   declare readonly runnerKey: pulumi.Output<string>;
   declare readonly image: pulumi.Output<string>;
 
@@ -50,7 +56,7 @@ export async function platformOf(input: unknown) {
 }
 
 /** Returns the catalog that an argument refers to. */
-export async function catalogOf(input: unknown): Promise<CatalogParts & { readonly volumeClaim?: string }> {
+export async function catalogOf(input: unknown): Promise<CatalogParts & OfCatalog> {
   const catalog = await referenceOf("catalog", input, CatalogReference);
   const { image, runnerKey } = catalog;
   return { ...(await known("catalog", catalog.parts)), image, runnerKey, resource: catalog };

@@ -1,7 +1,8 @@
 import { StackOutputs } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnExisting } from "./catalog-settings.ts";
-import { Runner } from "./runner-settings.ts";
+import { Runner, runnerDefaults } from "./runner-settings.ts";
+import { dnsLabel } from "./setting-types.ts";
 import { settingsOfVariant } from "./settings.ts";
 
 /** The types of the components in Pulumi's programs. */
@@ -20,6 +21,12 @@ const anything = { $ref: "pulumi.json#/Any" };
 const { catalog: _catalog, runner: _runner, ...ofPlatform } = settingsOfVariant.existing;
 const { enabled: _enabled, ...ofCatalog } = CatalogOnExisting.shape;
 const { enabled: _alsoEnabled, ...ofRunner } = Runner.shape;
+
+/** The names in the catalog's argument, because the catalog exists before its runner. */
+export const RayClusterNames = z
+  .array(dnsLabel, "must be a list of names")
+  .default(Object.keys(runnerDefaults.rayClusters))
+  .describe("The names of the Ray clusters of its runner. Requests of jobs may name no other ones.");
 
 /** The outputs of a stack that a platform without a catalog has. */
 const platformOutputs = Object.fromEntries(
@@ -63,7 +70,10 @@ export function packageSchema(version: string) {
       ),
       [catalog]: component(
         "A Lance catalog for the Ray clusters of a platform.",
-        { platform: referenceTo(platform), ...propertiesOf(ofCatalog, "input", ["database"]) },
+        {
+          platform: referenceTo(platform),
+          ...propertiesOf({ ...ofCatalog, rayClusters: RayClusterNames }, "input", ["database"]),
+        },
         ["platform", "image"],
         { ...propertiesOf(catalogOutputs, "output", ["apiKey", "runnerKey"]), parts: partsFor("its runner") },
         [...requiredOf(catalogOutputs), "parts"],

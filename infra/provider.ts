@@ -7,9 +7,9 @@ import type { PlatformParts } from "./components/ray/ray-platform.ts";
 import { type ExistingConfig, parseStackConfig } from "./config.ts";
 import { createCatalog, createPlatform, createRunner, existingCluster, findDefinitions } from "./deploy-on.ts";
 import { stackOutputs } from "./outputs.ts";
-import { knownValues } from "./provider-inputs.ts";
+import { known, knownValues } from "./provider-inputs.ts";
 import { catalogOf, platformOf, registerReferences } from "./provider-references.ts";
-import { componentTypes, packageSchema } from "./provider-schema.ts";
+import { componentTypes, packageSchema, RayClusterNames } from "./provider-schema.ts";
 
 const { version }: { readonly version: string } = JSON.parse(
   readFileSync(join(import.meta.dirname, "package.json"), "utf8"),
@@ -74,16 +74,17 @@ async function constructPlatform(name: string, inputs: pulumi.Inputs, options: p
 }
 
 async function constructCatalog(name: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
-  const { platform: given, ...own } = inputs;
+  const { platform: given, rayClusters: givenNames, ...own } = inputs;
   const { settings, parts, ...connection } = await platformOf(given);
   const config = configOf({ ...settings, catalog: await knownValues(own), runner: { enabled: false } });
+  const rayClusters = namesOf(await known("rayClusters", givenNames));
   const component = new Component(componentTypes.catalog, name, {}, options);
   const below = { parent: component };
   const cluster = existingCluster(name, { ...config, ...connection }, below);
   const { database, volumeClaim } = config.catalog;
-  const catalog = createCatalog(name, { cluster, platform: parts, database }, config, below);
+  const catalog = createCatalog(name, { cluster, platform: parts, database, rayClusters }, config, below);
   const { namespace, url, image, publicUrl, backupsUri } = catalog;
-  const ofCatalog = { namespace, url, ...(volumeClaim !== undefined && { volumeClaim }) };
+  const ofCatalog = { namespace, url, rayClusters, ...(volumeClaim !== undefined && { volumeClaim }) };
   const [apiKey, runnerKey] = [pulumi.secret(catalog.apiKey), pulumi.secret(catalog.runnerKey)];
   return component.finish({ namespace, url, image, apiKey, runnerKey, publicUrl, backupsUri, parts: ofCatalog });
 }
@@ -94,12 +95,29 @@ async function constructRunner(name: string, inputs: pulumi.Inputs, options: pul
   const { volumeClaim } = catalog;
   const itsCatalog = { enabled: false, ...(volumeClaim !== undefined && { volumeClaim }) };
   const config = configOf({ ...settings, catalog: itsCatalog, runner: await knownValues(own) });
+  refuseUnlisted(Object.keys(config.runner.rayClusters), catalog.rayClusters);
   const component = new Component(componentTypes.runner, name, {}, options);
   const below = { parent: component };
   const cluster = existingCluster(name, { ...config, ...connection }, below);
   const images = rayImages(name, config, cluster, component);
   const { rayClusters } = createRunner(name, { cluster, platform: parts, catalog, images }, config, below);
   return component.finish({ rayClusters });
+}
+
+/** @throws RunError for a value that is no list of names. */
+function namesOf(given: unknown): readonly string[] {
+  const { data, error } = RayClusterNames.safeParse(given ?? undefined);
+  if (error) throw new pulumi.RunError(`rayClusters: ${error.issues[0]?.message}`);
+  return data;
+}
+
+/** @throws RunError when the catalog would refuse jobs for a Ray cluster of its runner. */
+function refuseUnlisted(ofRunner: readonly string[], ofCatalog: readonly string[]): void {
+  const unlisted = ofRunner.filter((name) => !ofCatalog.includes(name));
+  if (unlisted.length === 0) return;
+  throw new pulumi.RunError(
+    `rayClusters: the catalog refuses jobs for ${unlisted.join(", ")}. Add the name to the argument rayClusters of the Catalog`,
+  );
 }
 
 /** Returns a kubeconfig as text. Programs in YAML and the component of EKS have an object. */

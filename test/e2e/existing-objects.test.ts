@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { LocalWorkspace } from "@pulumi/pulumi/automation/index.js";
@@ -369,6 +369,12 @@ describeOnOurs(
       });
       expect(Object.keys((await stack.preview()).changeSummary)).toEqual(["same"]);
       await expectDeployed("features-yaml", "organization.yaml-program.yaml");
+
+      const path = join(folder, "Pulumi.yaml");
+      const own = "rayClusters: { default: {}, small: {} }";
+      writeFileSync(path, readFileSync(path, "utf8").replace("maxJobs: 4", own));
+      const refusal = "rayClusters: the catalog refuses jobs for small. Add the name to the argument rayClusters";
+      await expect(stack.preview()).rejects.toThrow(refusal);
     });
 
     async function expectDeployed(namespace: string, stack: string): Promise<void> {
@@ -377,6 +383,8 @@ describeOnOurs(
       expect(account.metadata.labels).toMatchObject({ "tiltyard.dev/stack": stack });
       const catalog = await api.get("apps/v1", "StatefulSet", "tiltyard-catalog", `${namespace}-catalog`);
       expect(catalog.status.readyReplicas).toBe(1);
+      const { env } = catalog.spec.template.spec.containers[0];
+      expect(env).toContainEqual({ name: "TILTYARD_RAY_CLUSTERS", value: "default,gpu" });
       const runner = await api.get("apps/v1", "Deployment", "tiltyard-runner", `${namespace}-catalog`);
       expect(runner.spec.template.spec.containers[0].args).toEqual(expect.arrayContaining(["--max-jobs", "4"]));
     }

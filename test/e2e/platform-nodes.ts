@@ -29,7 +29,8 @@ export async function addPlatformNodes(api: KubernetesApi): Promise<void> {
     { name: platformNodes.unlabelled },
   ]);
   await addStorageClass(api, "standard", true);
-  // On a real cluster, Google creates this class; the class of EKS belongs to the stack.
+  // On a real cluster, Google creates this class. The stack itself creates the class of EKS, and on GKE the class
+  // `tiltyard` for disks with labels.
   await addStorageClass(api, "premium-rwo", false);
-  await addVolumes(api, ["standard", "premium-rwo", "gp3-encrypted"]);
+  await addVolumes(api, ["standard", "premium-rwo", "tiltyard", "gp3-encrypted"]);
 }

@@ -4,13 +4,14 @@ import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
 import program from "../../infra/index.ts";
-import { startProgram } from "../support/process.ts";
+import { isRunning, startProgram } from "../support/process.ts";
 import { type Settings, settingsOf } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { folderOf, type TestCluster } from "./cluster.ts";
 import { installProviders } from "./providers/install.ts";
-import { type Recorded, readRecord } from "./providers/record.ts";
+import { type Recorded, readRecord, recordedProcesses } from "./providers/record.ts";
 import type { Tools } from "./tools.ts";
+import { until } from "./until.ts";
 
 /** An operation needs less than two minutes on a busy machine. */
 const operationTimeoutMs = 300_000;
@@ -87,6 +88,8 @@ export class DeployedStack {
     await this.#stack.cancel();
     if (!this.record.slice(before).some((each) => each.action === "kill" && each.type === type))
       throw new Error(`no resource of the type ${type} was created: the up ended with ${code}: ${stderr}`);
+    // A stand-in that outlived its engine could create further objects.
+    await until(() => !recordedProcesses(this.#recordPath).some(isRunning));
   }
 
   /** Returns the changes that {@link up} would apply. */

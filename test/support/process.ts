@@ -96,6 +96,16 @@ export function follow(
   };
 }
 
+/** Reports whether a process exists. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Returns the child processes of a process, the oldest first. */
 export function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync("pgrep", ["-P", String(pid)], { encoding: "utf8" });

@@ -34,9 +34,20 @@ export async function waitUntil(
     const now = await api.get(apiVersion, kind, metadata.name, metadata.namespace);
     if (isSo(now)) return now;
     if (Date.now() - start > deadlineMs)
-      throw new Error(`${kind} ${metadata.name} is not ${what} after ${deadlineMs} ms: ${JSON.stringify(now.status)}`);
+      throw new Error(
+        `${kind} ${metadata.name} is not ${what} after ${deadlineMs} ms: ${JSON.stringify(now.status)}\n` +
+          (await eventsIn(api, metadata.namespace)),
+      );
     await sleep(pollMs);
   }
+}
+
+/** Returns the events of a namespace, which name the cause of a waiting pod. */
+async function eventsIn(api: KubernetesApi, namespace: string | undefined): Promise<string> {
+  const events = namespace === undefined ? [] : await api.list("v1", "Event", namespace);
+  return events
+    .map(({ involvedObject, message }) => `${involvedObject.kind} ${involvedObject.name}: ${message}`)
+    .join("\n");
 }
 
 function isRevised(status: KubernetesObject["status"]): boolean {

@@ -6,7 +6,7 @@ import { main } from "@pulumi/pulumi/provider/index.js";
 import { parse } from "yaml";
 import { cloudOutputs } from "../../support/clouds.ts";
 import { readCurrentContext } from "../kubernetes/kubeconfig.ts";
-import { libraryVersion } from "./plugin.ts";
+import { endWithEngine, libraryVersion } from "./plugin.ts";
 
 async function construct(name: string, type: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
   if (type !== "eks:index:Cluster") throw new Error(`the stand-in for EKS makes no ${type}`);
@@ -33,6 +33,7 @@ function kubeconfigJson(): string {
   return JSON.stringify(parse(readCurrentContext(process.env.TILTYARD_E2E_KUBECONFIG).text));
 }
 
+endWithEngine();
 await main({ version: libraryVersion("eks"), construct }, process.argv.slice(2));
 // The engine kills this process, which then has no time to save its compiled code for the next one.
 flushCompileCache();

@@ -4,6 +4,7 @@
  */
 import { createRequire, flushCompileCache } from "node:module";
 import * as grpc from "@grpc/grpc-js";
+import { recordProcess } from "./record.ts";
 
 // The messages must be those of Pulumi's own copy of the protobuf library.
 const load = createRequire(createRequire(import.meta.url).resolve("@pulumi/pulumi"));
@@ -83,6 +84,7 @@ function withoutMarks(value: unknown): unknown {
  * @param version The reported version. The engine warns of one that the program's library does not expect.
  */
 export function serve(provider: Provider, version: string): void {
+  endWithEngine();
   const service: grpc.UntypedServiceImplementation = {
     getPluginInfo: unary(async () => new PluginInfo().setVersion(version)),
     cancel: unary(async () => new Empty()),
@@ -150,6 +152,12 @@ export function serve(provider: Provider, version: string): void {
     // The engine kills this process, which then has no time to save its compiled code for the next one.
     flushCompileCache();
   });
+}
+
+/** Ends this process with the engine, which holds the other end of standard input. A killed engine stops no plugin. */
+export function endWithEngine(): void {
+  recordProcess();
+  process.stdin.once("end", () => process.exit()).resume();
 }
 
 /** Returns the names of the differing top-level values. */

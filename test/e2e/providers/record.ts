@@ -15,13 +15,27 @@ export function record(entry: Recorded): void {
   if (path !== undefined) appendFileSync(path, `${JSON.stringify(entry)}\n`);
 }
 
+/** Appends the id of this process to a list next to the record, so that a test can wait for its end. */
+export function recordProcess(): void {
+  const path = process.env.TILTYARD_E2E_RECORD;
+  if (path !== undefined) appendFileSync(`${path}.pids`, `${process.pid}\n`);
+}
+
+/** Returns the ids of the processes of stand-ins so far. */
+export function recordedProcesses(path: string): readonly number[] {
+  return linesOf(`${path}.pids`).map(Number);
+}
+
 /** Returns the recorded entries in order; none before the first request. */
 export function readRecord(path: string): readonly Recorded[] {
+  return linesOf(path).map((line) => JSON.parse(line));
+}
+
+function linesOf(path: string): readonly string[] {
   if (!existsSync(path)) return [];
   return readFileSync(path, "utf8")
     .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line));
+    .filter((line) => line !== "");
 }
 
 /** Returns the name of a resource from its URN. */

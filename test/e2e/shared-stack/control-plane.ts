@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { startProgram } from "../../support/process.ts";
+import { isRunning, startProgram } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { addNodes } from "../kubernetes/nodes.ts";
@@ -64,23 +64,14 @@ describeOnOurs("the control plane of the tests", "one that the tests started", (
        setInterval(() => {}, 1000);`,
     ]);
     const pid = Number(await until(() => readFileSync(pidPath, "utf8")));
-    expect(isAlive(pid)).toBe(true);
+    expect(isRunning(pid)).toBe(true);
     starter.child.kill("SIGKILL");
     await starter.finished;
-    await until(() => !isAlive(pid));
+    await until(() => !isRunning(pid));
   });
 });
 
 function pod(role: string) {
   const resources = { requests: { cpu: "1", memory: "1Gi" }, limits: { memory: "1Gi" } };
   return { spec: { nodeSelector: { role }, containers: [{ name: "ray", image: "rayproject/ray:2.60.0", resources }] } };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
