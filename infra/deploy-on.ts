@@ -1,5 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
-import { type Definition, readDefinitions } from "./chart-definitions.ts";
+import { type Definition, readDefinitions } from "./components/ray/chart-definitions.ts";
 import type { Cluster, Database } from "./cluster.ts";
 import { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
 import { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";

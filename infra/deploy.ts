@@ -1,4 +1,4 @@
-import type { readDefinitions } from "./chart-definitions.ts";
+import type { readDefinitions } from "./components/ray/chart-definitions.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
 import { findControlPlaneLogs } from "./components/eks/eks-control-plane.ts";

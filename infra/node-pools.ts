@@ -8,7 +8,7 @@ import {
   defaultDisk,
   machineOf,
 } from "./machines.ts";
-import { labelKey, labelName, labels, labelValueText } from "./setting-types.ts";
+import { labelKey, labelName, labels, labelValueText } from "./settings/setting-types.ts";
 
 /**
  * The roles of nodes: the three roles of Ray, and `core` for the controllers and the catalog, separate from Ray so that

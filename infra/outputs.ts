@@ -6,8 +6,8 @@ import type { RayImages } from "./components/ray/ray-images.ts";
 import type { PlatformParts, RayPlatform } from "./components/ray/ray-platform.ts";
 import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
-import { fileFolder } from "./file-folder.ts";
 import type { NodeRole } from "./node-pools.ts";
+import { fileFolder } from "./settings/setting-types.ts";
 
 /** The outputs in the program. Some are known only after the deployment. */
 export type Outputs = { readonly [Name in keyof StackOutputs]: pulumi.Input<StackOutputs[Name]> };

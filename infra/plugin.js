@@ -1,2 +1,2 @@
 // Pulumi's language host requires the entry point, and compiles TypeScript itself.
-import "./provider.ts";
+import "./plugin/provider.ts";

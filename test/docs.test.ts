@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
-import { CatalogOnExisting, CatalogOnGke } from "../infra/catalog-settings.ts";
-import { Runner } from "../infra/runner-settings.ts";
-import { settingsOfVariant } from "../infra/settings.ts";
+import { CatalogOnExisting, CatalogOnGke } from "../infra/settings/catalog-settings.ts";
+import { Runner } from "../infra/settings/runner-settings.ts";
+import { settingsOfVariant } from "../infra/settings/settings.ts";
 import { blocksOf } from "./docs/blocks.ts";
 
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })

@@ -110,7 +110,7 @@ export class ClusterProvider extends kubernetes.Provider {
     const check =
       (isRetained: boolean): CreationCheck =>
       async (live, wanted) => {
-        // Once for all objects, before the first one is created or adopted.
+        // This check runs once, before the first object is created or adopted.
         alone ??= refuseOtherDeployments(live, wanted);
         await alone;
         await refuseOthers(live, wanted, isRetained);

@@ -17,7 +17,7 @@ interface AnyExistingClusterArgs {
   readonly clientPrincipals?: readonly string[];
   /** The architecture of its nodes; `amd64` when absent. */
   readonly architecture?: Architecture;
-  /** The deployment to which the objects belong, if another component of the program began it. */
+  /** The deployment of another component of the program, which owns the objects; a new one when absent. */
   readonly deployment?: pulumi.Output<string> | undefined;
 }
 

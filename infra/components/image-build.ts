@@ -16,6 +16,7 @@ const root = existsSync(packaged) ? packaged : join(import.meta.dirname, "../.."
  * checkout.
  */
 const context = relative(process.cwd(), root) || ".";
+
 /** The sources and the parameters of an image. */
 export interface ImageSource extends ImageContent {
   readonly architectures: readonly Architecture[];
@@ -25,7 +26,7 @@ export interface ImageSource extends ImageContent {
 }
 
 /**
- * An image that is built from these sources and pushed. It is built again when its content changes, which its tag names.
+ * Builds an image and pushes it. A hash of its content is in its tag, so a changed content is built again.
  *
  * @returns The name with the digest, so that the running image is the built one.
  */
@@ -56,7 +57,7 @@ export function buildImage(
   return image.ref;
 }
 
-/** Contexts that BuildKit uses in place of the images of these names. */
+/** Returns the contexts that BuildKit uses instead of the base images of these names. */
 function pinnedBases(source: ImageSource) {
   return Object.fromEntries(
     pinsOf(source).map(([base, digest]) => [base, { location: `docker-image://${base.split(":")[0]}@${digest}` }]),

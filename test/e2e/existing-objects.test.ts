@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { LocalWorkspace } from "@pulumi/pulumi/automation/index.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { settingsOfVariant } from "../../infra/settings.ts";
+import { settingsOfVariant } from "../../infra/settings/settings.ts";
 import { required } from "../interop/servers.ts";
 import { commit, declareTable, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readDefinitions } from "../../infra/chart-definitions.ts";
+import { readDefinitions } from "../../infra/components/ray/chart-definitions.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const kinds = ["raycluster", "rayjob"];

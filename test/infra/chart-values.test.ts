@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { merged } from "../../infra/chart-values.ts";
+import { merged } from "../../infra/settings/chart-values.ts";
 import { deployed, type Settings } from "../support/stack.ts";
 
 const release = "kubernetes:helm.sh/v3:Release";

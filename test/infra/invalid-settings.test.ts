@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseStackConfig, StackConfigError } from "../../infra/config.ts";
-import { variants } from "../../infra/settings.ts";
+import { variants } from "../../infra/settings/settings.ts";
 import { type Settings, settingsOf, testDate } from "../support/stack.ts";
 
 /** The path of a setting of a stack, such as `catalog.resources.cpu`. */

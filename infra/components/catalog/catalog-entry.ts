@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import { catalogName, catalogPort } from "@tiltyard/protocol";
-import type { CatalogSettings } from "../../catalog-settings.ts";
+import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 
 const healthPath = "/health/ready";

@@ -5,7 +5,7 @@ import type { CatalogPlace, Child } from "./catalog-place.ts";
 import { baseContainer, basePodSpec, type CatalogPodArgs } from "./catalog-pod.ts";
 import { dataVolume } from "./pod-parts.ts";
 
-export const moveName = `${catalogName}-move`;
+const moveName = `${catalogName}-move`;
 
 /** The maximum number of attempts, because the old pod may still use the file and the volume for a short time. */
 const attemptsMax = 10;

@@ -1,7 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogPort } from "@tiltyard/protocol";
-import { collectorNamespaces } from "../../monitoring-settings.ts";
+import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
 import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";

@@ -1,8 +1,8 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
-import type { CatalogSettings } from "../../catalog-settings.ts";
+import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import type { Cluster, Database } from "../../cluster.ts";
-import type { MonitoringSettings } from "../../monitoring-settings.ts";
+import type { MonitoringSettings } from "../../settings/monitoring-settings.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
 
 /** The settings of a catalog, with its database in place of the setting that asks for one. */

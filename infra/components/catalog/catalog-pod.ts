@@ -1,8 +1,8 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogContainer, catalogPort } from "@tiltyard/protocol";
-import { fileFolder } from "../../file-folder.ts";
 import { placedOn } from "../../node-pools.ts";
+import { fileFolder } from "../../settings/setting-types.ts";
 import type { CatalogPlace } from "./catalog-place.ts";
 import type { Litestream } from "./litestream.ts";
 import { containerSecurity, dataVolume, secretsOf, userId } from "./pod-parts.ts";

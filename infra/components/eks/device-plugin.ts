@@ -1,5 +1,5 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import { merged } from "../../chart-values.ts";
+import { merged } from "../../settings/chart-values.ts";
 import { roleLabels } from "../../node-pools.ts";
 import { charts, versions } from "../../versions.ts";
 import type { AddonContext } from "./eks-addons.ts";

@@ -89,7 +89,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     return pulumi.all([oidcProviderArn, oidcProviderUrl]).apply(([arn, url]) => ({ arn, url }));
   }
 
-  /** Creates the role of administrators. */
+  /** Creates the role of administrators. @returns The access data of clients. */
   #createAccess(roleName: pulumi.Output<string>) {
     const kubeconfigFor = (role: pulumi.Output<string>) => kubeconfigOf(this.#cluster, role);
     const adminRole = createAdminRole(`${this.#name}-admin`, this.#context, kubeconfigFor);

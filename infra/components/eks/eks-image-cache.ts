@@ -1,6 +1,6 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import { type Upstream, upstreamOf } from "../../image-names.ts";
+import { type Upstream, upstreamOf } from "../image-names.ts";
 import type { EksServicesConfig } from "./eks-services-config.ts";
 import type { Statement } from "./policies.ts";
 import { resourcePrefix } from "./resource-prefix.ts";

@@ -53,7 +53,7 @@ export function createNodeRole(
   return { role, rights: [...policies, entry] };
 }
 
-/** No team's: their groups have a colon. */
+/** The group of the stack's clients. Groups of teams have a colon, so no team can have this one. */
 const clientGroup = "tiltyard-clients";
 
 /**
@@ -86,7 +86,7 @@ export function createTeamRole(
   return { group, roleName: joinGroup(name, role, group, context) };
 }
 
-/** @returns The role's ARN, known when it is in the group. */
+/** Adds a role to a group of the cluster. @returns The role's ARN, which is known when the role is in the group. */
 function joinGroup(
   name: string,
   { arn: principalArn }: aws.iam.Role,

@@ -47,7 +47,7 @@ export class EksServices implements CloudServices {
     this.loadBalancerRanges = { alb: args.cidrs, gateway: args.cidrs };
   }
 
-  /** A role for exactly one service account, which an annotation connects to it. */
+  /** Creates a role for exactly one service account, which names the role in an annotation. */
   createIdentity(
     name: string,
     { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,

@@ -2,9 +2,9 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { CloudServices } from "../../cluster.ts";
 import type { ExistingGkeConfig } from "../../config.ts";
-import { GkeCloudServices } from "./gke-cloud-services.ts";
-import { createGkeKey } from "./gke-encryption.ts";
 import { GkeServices } from "./gke-services.ts";
+import { createGkeKey } from "./gke-encryption.ts";
+import { GkeApis } from "./gke-apis.ts";
 
 /**
  * Looks up Google's services for a GKE cluster outside the stack: accounts for its pods, a bucket, a registry.
@@ -30,8 +30,8 @@ export async function findExistingGke(
     );
   const nodeEmails = await accountsOf(cluster.nodePools ?? [], project);
   return (parent) => {
-    const { project: ready } = new GkeServices(`${name}-services`, config, { parent });
-    return new GkeCloudServices(name, {
+    const { project: ready } = new GkeApis(`${name}-services`, config, { parent });
+    return new GkeServices(name, {
       config,
       key: createGkeKey(`${name}-key`, {
         ...{ parent, project: ready, projectId: project, users: ["storage"] },

@@ -6,20 +6,20 @@ import type { GkeConfig } from "../../config.ts";
 import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
-import { GkeCloudServices } from "./gke-cloud-services.ts";
+import { GkeServices } from "./gke-services.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
 import { createGkeKey } from "./gke-encryption.ts";
 import { type GkeNetwork, MadeNetwork } from "./gke-network.ts";
 import { createNodePool } from "./gke-node-pool.ts";
-import { GkeServices } from "./gke-services.ts";
+import { GkeApis } from "./gke-apis.ts";
 
 /** A regional GKE cluster with private nodes, its network, node pools, bucket and identities. */
 export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly isOwn = true;
   readonly kubernetes: ClusterProvider;
   readonly access: ClusterAccess & { readonly kubeconfig: pulumi.Output<string> };
-  readonly services: GkeCloudServices;
+  readonly services: GkeServices;
   readonly storageClass: string;
   readonly coreSelector: Readonly<Record<string, string>>;
   readonly architecture: Architecture;
@@ -38,7 +38,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.#config = config;
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
-    const { project } = new GkeServices(`${name}-services`, config, { parent: this });
+    const { project } = new GkeApis(`${name}-services`, config, { parent: this });
     this.#context = { parent: this, project };
     this.#network = this.#createNetwork();
     this.#key = this.#createKey();
@@ -87,9 +87,9 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     return this.#config.nodePools.map((pool) => createNodePool(`${this.#name}-${pool.name}`, pool, context));
   }
 
-  #createServices({ workloadIdentityConfig }: gcp.container.Cluster): GkeCloudServices {
+  #createServices({ workloadIdentityConfig }: gcp.container.Cluster): GkeServices {
     const identityPool = workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
-    return new GkeCloudServices(this.#name, { ...this.#context, config: this.#config, key: this.#key, identityPool });
+    return new GkeServices(this.#name, { ...this.#context, config: this.#config, key: this.#key, identityPool });
   }
 
   /** Creates the account of clients and grants administrators their rights. */

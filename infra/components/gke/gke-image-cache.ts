@@ -1,6 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
-import { type Upstream, upstreamOf } from "../../image-names.ts";
+import { type Upstream, upstreamOf } from "../image-names.ts";
 import { cleanUp, type GkeImagesArgs, letNodesPull } from "./gke-images.ts";
 
 /** The registries that Google caches. */

@@ -9,7 +9,7 @@ const oldDays = 30;
 
 export interface GkeImagesArgs extends AccountContext {
   readonly config: Pick<GkeConfig, "region" | "project" | "clusterName"> & Partial<Pick<GkeConfig, "registrySignIn">>;
-  /** Nodes that are let in to it; those of the stack may read all registries of the project. */
+  /** The accounts of nodes that may pull from it; those of the stack may read all registries of the project. */
   readonly nodeEmails?: readonly string[];
 }
 
@@ -46,13 +46,13 @@ export function createGkeImages(name: string, args: GkeImagesArgs): (image: stri
   });
 }
 
-/** With a token of Google, which lives for an hour. */
+/** Returns the credentials of the push, with a token of Google that lives for an hour. */
 function signIn(address: string, parent: pulumi.Resource) {
   const { accessToken } = gcp.organizations.getClientConfigOutput({ parent });
   return { address, username: "oauth2accesstoken", password: pulumi.secret(accessToken) };
 }
 
-/** Nodes that have no right to the registries of the project. */
+/** Allows nodes to pull that have no right to the registries of the project. */
 export function letNodesPull(
   name: string,
   repository: gcp.artifactregistry.Repository,

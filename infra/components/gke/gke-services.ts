@@ -1,47 +1,106 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
+import { identityAnnotations } from "@tiltyard/protocol";
+import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
+import { type AccountContext, createAccount } from "./gke-accounts.ts";
+import { GkeBucket } from "./gke-bucket.ts";
+import { createGkeImageCache } from "./gke-image-cache.ts";
+import { createGkeImages } from "./gke-images.ts";
 
-/** The service that the provider itself needs to read the project at each check of a service. */
-const first = "cloudresourcemanager.googleapis.com";
+/** The settings of Google's services for a cluster, whether or not the stack created it. */
+export type GkeCloudConfig = Pick<
+  GkeConfig,
+  | "clusterName"
+  | "region"
+  | "project"
+  | "bucket"
+  | "deletionProtection"
+  | "keepData"
+  | "objectVersionDays"
+  | "imageCache"
+  | "registrySignIn"
+> & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
 
-/**
- * The services that every stack on GKE needs: `containerfilesystem` streams images, and `iamcredentials` lets clients
- * impersonate an account.
- */
-const always = ["artifactregistry", "compute", "container", "containerfilesystem", "iam", "iamcredentials", "storage"];
+export interface GkeServicesArgs extends AccountContext {
+  readonly config: GkeCloudConfig;
+  /** The pool `PROJECT.svc.id.goog`, which is known when it exists: the first cluster of a project creates it. */
+  readonly identityPool: pulumi.Output<string>;
+  /** The key of buckets; Google's own key if undefined. */
+  readonly key: pulumi.Output<string> | undefined;
+  /**
+   * The accounts of nodes that receive the right to pull images on the stack's registry. All others have it on the
+   * project.
+   */
+  readonly nodeEmails?: readonly string[];
+}
 
-const forDatabase = ["servicenetworking", "sqladmin"];
+/** The addresses of Google's front ends and health checks. */
+const googleFrontEnds = ["35.191.0.0/16", "130.211.0.0/22"];
 
-type GkeServicesConfig = Pick<GkeConfig, "project" | "encryptionKey"> & {
-  readonly catalog: Pick<GkeConfig["catalog"], "enabled" | "database">;
-};
+/** Google's services for a cluster in addition to machines: a bucket, accounts for pods, a registry. */
+export class GkeServices implements CloudServices {
+  readonly bucket: GkeBucket;
+  readonly bucketUri: pulumi.Output<string>;
+  readonly cachedImage: (image: string) => pulumi.Input<string>;
+  readonly podEnvironment = {};
+  readonly hasGkeGateways = true;
+  readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds, gateway: googleFrontEnds };
+  readonly #name: string;
+  readonly #args: GkeServicesArgs;
+  #images: ((image: string) => ImageRepository) | undefined;
 
-/**
- * Enables the services of Google that the stack calls. They remain enabled after the stack is destroyed, because other
- * parts of the project may use them by then.
- */
-export class GkeServices extends pulumi.ComponentResource {
-  /** The id of the project, which is known when its services are enabled, so that its users wait for them. */
-  readonly project: pulumi.Output<string>;
+  constructor(name: string, args: GkeServicesArgs) {
+    const { config, project, parent } = args;
+    this.#name = name;
+    this.#args = args;
+    this.bucket = new GkeBucket(
+      `${name}-bucket`,
+      { config, project, key: args.key, adopted: config.bucket },
+      { parent },
+    );
+    this.bucketUri = this.bucket.uri;
+    this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
+  }
 
-  constructor(name: string, config: GkeServicesConfig, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:GkeServices", name, {}, options);
-    const { project, catalog, encryptionKey } = config;
-    const enable = (service: string, ...dependsOn: pulumi.Resource[]) =>
-      new gcp.projects.Service(
-        `${name}-${service.split(".")[0]}`,
-        { project, service, disableOnDestroy: false },
-        { parent: this, dependsOn },
-      );
-    const manager = enable(first);
-    const wanted = [
-      ...always,
-      ...(catalog.enabled && catalog.database === "postgres" ? forDatabase : []),
-      ...(encryptionKey !== undefined ? ["cloudkms"] : []),
-    ];
-    const others = wanted.map((service) => enable(`${service}.googleapis.com`, manager));
-    this.project = pulumi.all([manager, ...others].map(({ id }) => id)).apply(() => project);
-    this.registerOutputs();
+  /** Creates a cloud service account for exactly one service account of Kubernetes, which may impersonate it. */
+  createIdentity(
+    name: string,
+    { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,
+  ): PodIdentity {
+    const { parent, identityPool } = this.#args;
+    const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
+    if (bucketAccess === "direct") this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent, folder);
+    new gcp.serviceaccount.IAMMember(
+      `${this.#name}-${name}-identity`,
+      {
+        serviceAccountId: account.name,
+        role: "roles/iam.workloadIdentityUser",
+        member: pulumi.interpolate`serviceAccount:${identityPool}[${namespace}/${accountName}]`,
+      },
+      { parent },
+    );
+    const annotations = account.email.apply(
+      (email): Record<string, string> => ({ [identityAnnotations.GKE_AUTH]: email }),
+    );
+    return { annotations, principal: account.email };
+  }
+
+  /** Returns no role, because the holder of Google's tokens restricts them itself. */
+  createVendingRole(): undefined {}
+
+  createBackups({ principal }: PodIdentity): Backups {
+    const { config, project, parent, key } = this.#args;
+    const { litestream } = config.catalog;
+    const name = `${this.#name}-backups`;
+    const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
+    const bucket = new GkeBucket(name, { config, project, key, adopted }, { parent });
+    bucket.allowObjects(name, principal, parent);
+    return { uri: bucket.uri, region: undefined };
+  }
+
+  createImageRepository(image: string): ImageRepository {
+    this.#images ??= createGkeImages(`${this.#name}-images`, this.#args);
+    return this.#images(image);
   }
 }

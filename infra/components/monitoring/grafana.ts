@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { MonitoringSettings } from "../../monitoring-settings.ts";
+import type { MonitoringSettings } from "../../settings/monitoring-settings.ts";
 
 /** A panel with one line for each series of its queries. */
 export interface Panel {

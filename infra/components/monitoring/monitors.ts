@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { MonitoringSettings } from "../../monitoring-settings.ts";
+import type { MonitoringSettings } from "../../settings/monitoring-settings.ts";
 
 export interface MonitorArgs {
   readonly monitoring: MonitoringSettings;

@@ -1,13 +1,13 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Definition } from "../../chart-definitions.ts";
-import { type ChartValues, merged } from "../../chart-values.ts";
+import type { Definition } from "./chart-definitions.ts";
+import { type ChartValues, merged } from "../../settings/chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
-import type { OperatorSettings } from "../../settings.ts";
+import type { OperatorSettings } from "../../settings/settings.ts";
 import { charts } from "../../versions.ts";
+import { priorityClasses } from "./priority-classes.ts";
 import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
-import { priorityClasses } from "./ray-names.ts";
 
 /** The labels that the chart sets on the operator's pods. */
 export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
@@ -47,7 +47,6 @@ export class KubeRayOperator extends pulumi.ComponentResource {
       new kubernetes.helm.v3.Release(
         name,
         {
-          // The unique name avoids conflicts, because the chart's cluster-wide objects are named after it.
           name: "kuberay-operator",
           chart: operator.chart,
           version: operator.version,

@@ -1,7 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { gpuResource } from "@tiltyard/protocol";
-import type { QuotaSettings } from "../../team-settings.ts";
+import type { QuotaSettings } from "../../settings/team-settings.ts";
 
 /** Returns the amount of each resource of a quota. */
 export function amountsOf({ cpu, memory, gpus }: QuotaSettings): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { Definition } from "../../chart-definitions.ts";
+import type { Definition } from "./chart-definitions.ts";
 import type { CreationCheck } from "../cluster-provider.ts";
 
 /**

@@ -1,8 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterSubject, PodIdentity } from "../../cluster.ts";
-import { collectorNamespaces, type MonitoringSettings } from "../../monitoring-settings.ts";
-import type { QuotaSettings } from "../../team-settings.ts";
+import { collectorNamespaces, type MonitoringSettings } from "../../settings/monitoring-settings.ts";
+import type { QuotaSettings } from "../../settings/team-settings.ts";
 import { createMonitor } from "../monitoring/monitors.ts";
 import { rayClusterLabel } from "../monitoring/ray-dashboard.ts";
 import { createNamespace } from "../namespace.ts";

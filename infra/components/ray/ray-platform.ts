@@ -1,12 +1,11 @@
-import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
-import type { Definition } from "../../chart-definitions.ts";
-import type { ChartValuesOf } from "../../chart-values.ts";
+import type { Definition } from "./chart-definitions.ts";
+import type { ChartValuesOf } from "../../settings/chart-values.ts";
 import type { BucketAccess, Cluster, ClusterSubject } from "../../cluster.ts";
-import { type MonitoringSettings, noMonitoring } from "../../monitoring-settings.ts";
-import type { OperatorSettings } from "../../settings.ts";
-import type { KueueSettings, QuotaSettings, Team } from "../../team-settings.ts";
+import { type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
+import type { OperatorSettings } from "../../settings/settings.ts";
+import type { KueueSettings, QuotaSettings, Team } from "../../settings/team-settings.ts";
 import { charts, versions } from "../../versions.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
@@ -14,8 +13,8 @@ import { podsOf } from "../network-peers.ts";
 import { createClassReader } from "./client-role.ts";
 import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
+import { createPriorityClasses, priorityClasses } from "./priority-classes.ts";
 import { logsConfigMap, logsImage } from "./ray-logs.ts";
-import { priorityClasses } from "./ray-names.ts";
 import { createRayNamespace } from "./ray-namespace.ts";
 import { createClusterRole } from "./ray-rights.ts";
 import { RayTeam } from "./ray-team.ts";
@@ -119,7 +118,7 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
     this.teams = createTeams(name, settings, this);
     this.namespaces = [namespace, ...this.teams.map((team) => team.namespace)];
     this.clients = [...cluster.clients, ...this.teams.flatMap((team) => team.clients)];
-    this.priorities = createPriorities(name, this, { parent: this, provider: cluster.kubernetes });
+    this.priorities = createPriorityClasses(name, namespace, { parent: this, provider: cluster.kubernetes });
     createRights(name, this, settings, own);
     const namespacesReady = [own, ...this.teams.map(({ ready }) => ready)];
     createOperator(name, this, settings, [...namespacesReady, ...this.priorities]);
@@ -144,7 +143,7 @@ function createTeams(name: string, settings: RayPlatformSettings, parent: RayPla
   return settings.teams.map((team) => new RayTeam(`${name}-${team.name}`, { ...settings, peers, team }, { parent }));
 }
 
-/** Returns the pods that may connect to Ray's pods, apart from these. The operator calls the dashboards. */
+/** Returns the additional pods that may connect to Ray's pods. The operator calls the dashboards. */
 function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings) {
   const itsNamespace = operator.source === "none" ? operator.namespace : undefined;
   const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorLabels)] : [podsOf(itsNamespace)];
@@ -181,24 +180,4 @@ function createQueues(
     each.quota === undefined ? [] : [{ namespace: each.namespace, quota: each.quota }],
   );
   new Kueue(`${name}-kueue`, { cluster, kueue, values: chartValues.kueue, queues, before }, { parent: platform });
-}
-
-/** Creates the priority classes. They are cluster-wide, and other stacks in other namespaces may have their own. */
-function createPriorities(
-  name: string,
-  { controlPriorityClass, headPriorityClass }: Pick<RayPlatform, "controlPriorityClass" | "headPriorityClass">,
-  options: pulumi.CustomResourceOptions,
-) {
-  const classes = [
-    ["control", controlPriorityClass, 1_000_000, "The operator and the catalog: nothing works without them."],
-    ["head", headPriorityClass, 100_000, "Ray heads: losing one ends its whole cluster."],
-  ] as const;
-  return classes.map(
-    ([role, className, value, description]) =>
-      new kubernetes.scheduling.v1.PriorityClass(
-        `${name}-${role}`,
-        { metadata: { name: className }, value, description },
-        options,
-      ),
-  );
 }

@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { BucketAccess, ClusterSubject } from "../../cluster.ts";
-import type { Team } from "../../team-settings.ts";
+import type { Team } from "../../settings/team-settings.ts";
 import { createRayNamespace, type RayNamespaceArgs, type RayNamespaceSettings } from "./ray-namespace.ts";
 import { createRoleInNamespace } from "./ray-rights.ts";
 

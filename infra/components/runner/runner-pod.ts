@@ -2,7 +2,7 @@ import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
-import type { RunnerSettings } from "../../runner-settings.ts";
+import type { RunnerSettings } from "../../settings/runner-settings.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
 import { containerSecurity, userId } from "../catalog/pod-parts.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";

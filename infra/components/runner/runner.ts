@@ -2,7 +2,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
-import { type RunnerSettings, runnerDefaults } from "../../runner-settings.ts";
+import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
@@ -87,7 +87,7 @@ function createAccount(name: string, place: Place, child: Child): pulumi.Output<
   return account.metadata.name;
 }
 
-/** The Ray clusters of jobs. A change of them changes the file and thereby the pod. */
+/** Creates the file with the Ray clusters of jobs. A change creates a new file, and thus a new pod. */
 function createFile(name: string, place: Place, child: Child): pulumi.Output<string> {
   const { platform, catalog, parameters, settings } = place;
   const everywhere = {
@@ -126,7 +126,7 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
   ).metadata.name;
 }
 
-/** The runner accepts no requests and only calls the catalog and the API server. */
+/** Creates the network policy. The runner accepts no requests and only calls the catalog and the API server. */
 function createPolicy(name: string, place: Place, child: Child): void {
   new kubernetes.networking.v1.NetworkPolicy(
     name,

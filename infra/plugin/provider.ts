@@ -2,17 +2,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { type ConstructResult, main, type Provider } from "@pulumi/pulumi/provider/index.js";
-import { rayImages } from "./components/ray/ray-images.ts";
-import type { PlatformParts } from "./components/ray/ray-platform.ts";
-import { type ExistingConfig, parseStackConfig } from "./config.ts";
-import { createCatalog, createPlatform, createRunner, existingCluster, findDefinitions } from "./deploy-on.ts";
-import { stackOutputs } from "./outputs.ts";
-import { known, knownValues } from "./provider-inputs.ts";
-import { catalogOf, platformOf, registerReferences } from "./provider-references.ts";
-import { componentTypes, packageSchema, RayClusterNames } from "./provider-schema.ts";
+import { rayImages } from "../components/ray/ray-images.ts";
+import type { PlatformParts } from "../components/ray/ray-platform.ts";
+import { type ExistingConfig, parseStackConfig } from "../config.ts";
+import { createCatalog, createPlatform, createRunner, existingCluster, findDefinitions } from "../deploy-on.ts";
+import { stackOutputs } from "../outputs.ts";
+import { known, knownValues } from "./inputs.ts";
+import { catalogOf, platformOf, registerReferences } from "./references.ts";
+import { componentTypes, packageSchema, RayClusterNames } from "./schema.ts";
 
 const { version }: { readonly version: string } = JSON.parse(
-  readFileSync(join(import.meta.dirname, "package.json"), "utf8"),
+  readFileSync(join(import.meta.dirname, "../package.json"), "utf8"),
 );
 
 type Construct = (

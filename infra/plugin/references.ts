@@ -1,8 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { CatalogParts } from "./components/catalog/catalog.ts";
-import type { PlatformParts } from "./components/ray/ray-platform.ts";
-import { known } from "./provider-inputs.ts";
-import { componentTypes } from "./provider-schema.ts";
+import type { CatalogParts } from "../components/catalog/catalog.ts";
+import type { PlatformParts } from "../components/ray/ray-platform.ts";
+import { known } from "./inputs.ts";
+import { componentTypes } from "./schema.ts";
 
 /** A component of the program that another component has as an argument, with its properties in the engine. */
 class PlatformReference extends pulumi.ComponentResource {

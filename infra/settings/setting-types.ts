@@ -94,6 +94,11 @@ export function addressesOf(range: string): { readonly first: number; readonly l
 const quantityForm = "must be a Kubernetes quantity such as 500m or 2Gi";
 export const quantity = asText(z.string(quantityForm).refine((text) => amountOf(text) >= 0, quantityForm));
 
+/** Returns the folder of a `file://` URI. */
+export function fileFolder(uri: string): string {
+  return uri.slice("file://".length);
+}
+
 const bucketForm = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:\/\/\/\S+$/;
 
 /** Creates the schema of the URI of a bucket with an optional folder and without a trailing slash. */

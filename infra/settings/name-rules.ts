@@ -1,5 +1,5 @@
 import { platformDefaults } from "@tiltyard/protocol";
-import { reservedLabel } from "./node-pools.ts";
+import { reservedLabel } from "../node-pools.ts";
 import type { Reading } from "./settings.ts";
 
 /** Returns the problems of names that clouds would reject, or that labels could not distinguish. */

@@ -82,7 +82,7 @@ async function read(url: URL): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** The files of the folder `crds` in a gzipped tar archive. */
+/** Returns the files of the folder `crds` in a gzipped tar archive. */
 function filesIn(archive: Buffer): readonly string[] {
   const tar = gunzipSync(archive);
   const files: string[] = [];

@@ -1,9 +1,9 @@
 import { StackOutputs } from "@tiltyard/protocol";
 import { z } from "zod";
-import { CatalogOnExisting } from "./catalog-settings.ts";
-import { Runner, runnerDefaults } from "./runner-settings.ts";
-import { dnsLabel } from "./setting-types.ts";
-import { settingsOfVariant } from "./settings.ts";
+import { CatalogOnExisting } from "../settings/catalog-settings.ts";
+import { Runner, runnerDefaults } from "../settings/runner-settings.ts";
+import { dnsLabel } from "../settings/setting-types.ts";
+import { settingsOfVariant } from "../settings/settings.ts";
 
 /** The types of the components in Pulumi's programs. */
 export const componentTypes = {
