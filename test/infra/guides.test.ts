@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
+import { amountOf } from "../../protocol/index.ts";
+import { deployed } from "../support/stack.ts";
 
 const sizes: Readonly<Record<string, number>> = { xlarge: 4, "2xlarge": 8, "4xlarge": 16 };
 
@@ -36,4 +38,18 @@ test.each(["gke", "eks"] as const)("the guide for %s adds up the costs of a defa
     const sum = each.reduce((total, row) => total + row.hourly * (isPerNode(row) ? nodes : 1), 0);
     expect(hourly).toBeCloseTo(sum, 6);
   }
+});
+
+test("the guide for existing clusters adds up the requests of a stack at rest", async () => {
+  const { one, all } = await deployed("existing");
+  const pods = [one("kubernetes:apps/v1:StatefulSet"), ...all("kubernetes:apps/v1:Deployment")];
+  const requests: { cpu: string; memory: string }[] = pods
+    .flatMap(({ inputs }) => inputs.spec.template.spec.containers)
+    .concat(one("kubernetes:helm.sh/v3:Release").inputs.values)
+    .map(({ resources }) => resources.requests);
+  const [cpus, mebibytes] = (["cpu", "memory"] as const).map((each) =>
+    requests.reduce((sum, request) => sum + amountOf(request[each]), 0),
+  );
+  const sum = `${cpus?.toFixed(1)} CPUs and ${(mebibytes ?? 0) / 2 ** 20} MiB together`;
+  expect(readFileSync("docs/guides/existing.md", "utf8")).toContain(sum);
 });
