@@ -18,6 +18,8 @@ export interface LocalRayOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The number of CPUs; that of the machine when absent. */
   readonly numCpus?: number;
+  /** The token of its clients; a random one when absent. */
+  readonly token?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -52,9 +54,9 @@ const ports = [
  *
  * @throws LocalRayError
  */
-export async function startLocalRay({ env, numCpus, signal }: LocalRayOptions): Promise<LocalRay> {
+export async function startLocalRay({ env, numCpus, signal, ...options }: LocalRayOptions): Promise<LocalRay> {
   const version = await localRayVersion(env);
-  const token = isAtLeast(version, tokenRayVersionMin) ? randomBytes(32).toString("hex") : undefined;
+  const { token = isAtLeast(version, tokenRayVersionMin) ? randomBytes(32).toString("hex") : undefined } = options;
   const numbers = new Map<string, number>();
   for (const name of ports) numbers.set(name, await getPort({ host: "127.0.0.1" }));
   const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;

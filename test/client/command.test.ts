@@ -36,6 +36,8 @@ const tiltyard = (...args: string[]) => run(args);
 describe("tiltyard run", () => {
   test("creates a Ray cluster, runs the command on it through a forwarded port, and deletes the cluster", async () => {
     dashboard.script = () => ({ logs: ["half\n", "half\nall\n"], statuses: ["RUNNING", "SUCCEEDED"] });
+    // KubeRay generates the token of each Ray cluster, and the client reads it from the cluster's secret.
+    dashboard.token = "token of embeddings";
     const args = ["run", "-f", file, "-e", "A=it's", "--", "python", "a b.py", "--x=1"];
     const { code, stdout, stderr } = await start(args).finished;
     expect(stderr).toContain("embeddings [####################] 2 of 2 pods ready");
@@ -433,6 +435,17 @@ describe("tiltyard ray job", () => {
     await vi.waitFor(() => expect(program.stdout()).toContain("begun"), { timeout: 10_000 });
     process.emit("SIGINT");
     expect(await program.finished).toMatchObject({ code: 130, stderr: expect.not.stringContaining("aborted") });
+  });
+
+  test("reads the token of a named Ray cluster, whose port is forwarded", async () => {
+    expect((await tiltyard("cluster", "up", "-f", file)).code).toBe(0);
+    dashboard.token = "token of embeddings";
+    const { code, stdout, stderr } = await tiltyard("ray", "job", "submit", "-c", "embeddings", "--", "true");
+    expect([code, stdout]).toEqual([0, "done\n"]);
+    expect(stderr).not.toContain("token");
+    dashboard.token = "token of another";
+    const refused = await tiltyard("ray", "job", "list", "-c", "embeddings");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Ray requires a token")]);
   });
 
   test("names the command that lists clusters when the cluster is unknown", async () => {

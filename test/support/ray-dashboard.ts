@@ -14,6 +14,8 @@ export interface TestDashboard {
   breakNext: number;
   /** The number of next requests that succeed and lose their answers. */
   loseNext: number;
+  /** The token that requests must have; undefined for none. */
+  token: string | undefined;
   stop(): Promise<void>;
 }
 
@@ -41,6 +43,8 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       }
       return response.writeHead(status).end(typeof body === "string" ? body : JSON.stringify(body));
     };
+    if (dashboard.token !== undefined && request.headers.authorization !== `Bearer ${dashboard.token}`)
+      return void response.writeHead(401).end("Unauthorized: Missing authentication token");
     const path = new URL(request.url ?? "", "http://x").pathname;
     if (path.startsWith("/api/packages/")) {
       if (request.method === "GET") return void answer(dashboard.packages.has(path) ? 200 : 404, {});
@@ -87,6 +91,7 @@ export async function startTestDashboard(): Promise<TestDashboard> {
     script: () => ({ logs: ["done\n"], statuses: ["SUCCEEDED"] }),
     breakNext: 0,
     loseNext: 0,
+    token: undefined,
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

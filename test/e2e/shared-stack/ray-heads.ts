@@ -17,7 +17,7 @@ export const machineAddress = Object.values(networkInterfaces())
 
 /**
  * Simulates the kubelet for the heads of Ray clusters, one at a time. Behind the pod of each is a real Ray of this
- * machine with the pod's variables, at an address that its service forwards to.
+ * machine with the pod's variables and the token that KubeRay generated, at an address that its service forwards to.
  */
 export class RayHeads implements AsyncDisposable {
   /** The local values of a pod's variables by name, with additional ones for a Ray of this machine. */
@@ -30,19 +30,15 @@ export class RayHeads implements AsyncDisposable {
   private constructor(environment: Readonly<Record<string, string>>, door: Server) {
     this.#environment = environment;
     this.#door = door.on("request", (request, response) => {
-      const { dashboardUrl, token } = this.#ray ?? {};
+      const { dashboardUrl } = this.#ray ?? {};
       // Access to a Ray means code execution on it, so only this machine has access.
       if (dashboardUrl === undefined || request.socket.remoteAddress !== machineAddress)
         return void response.writeHead(503).end();
       const { url = "", method = "GET", headers } = request;
-      const sent = httpRequest(
-        `${dashboardUrl}${url}`,
-        { method, headers: { ...headers, authorization: `Bearer ${token}` } },
-        (answer) => {
-          response.writeHead(answer.statusCode ?? 500, answer.headers);
-          answer.pipe(response);
-        },
-      );
+      const sent = httpRequest(`${dashboardUrl}${url}`, { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(response);
+      });
       sent.on("error", () => response.destroy());
       request.pipe(sent);
     });
@@ -81,10 +77,10 @@ export class RayHeads implements AsyncDisposable {
     const status = { podIP: machineAddress, podIPs: [{ ip: machineAddress }] };
     await cluster().api.request("PATCH", path, { status }, "application/merge-patch+json");
     const [container] = spec.containers;
-    const given = Object.entries(await environmentOf(cluster().api, container, namespace));
-    const ours = Object.fromEntries(given.filter(([name]) => name.startsWith("TILTYARD_")));
+    const given = await environmentOf(cluster().api, container, namespace);
+    const ours = Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith("TILTYARD_")));
     const env = { ...process.env, ...ours, ...this.#environment, PATH: pathWithPython() };
-    this.#ray = await startLocalRay({ env, numCpus: 2 });
+    this.#ray = await startLocalRay({ env, numCpus: 2, token: given.RAY_AUTH_TOKEN });
   }
 
   async #stopRay(): Promise<void> {

@@ -21,7 +21,7 @@ import { platformNodes } from "../platform-nodes.ts";
 import { until } from "../until.ts";
 import { type DeployedCatalog, startDeployedCatalog } from "./deployed-catalog.ts";
 import { startDeployedRunner } from "./deployed-runner.ts";
-import { RayHeads } from "./ray-heads.ts";
+import { machineAddress, RayHeads } from "./ray-heads.ts";
 import { catalogNamespace, cluster, namespace, stack } from "./shared-stack.ts";
 
 const jobs = join(import.meta.dirname, "jobs");
@@ -74,6 +74,8 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
       async () => (await cluster().api.get("v1", "Secret", rayJob.metadata.name, namespace))?.metadata.ownerReferences,
     );
     expect(owners).toMatchObject([{ kind: "RayJob", uid: rayJob.metadata.uid }]);
+    // The operator submits the job with its token. Without it, Ray accepts no jobs.
+    await until(async () => (await fetch(`http://${machineAddress}:8265/api/jobs/`)).status === 401);
     expect(await ended(id)).toMatchObject({
       status: "Succeeded",
       attempt: 1,
