@@ -2,9 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { BucketAccess } from "./cluster.ts";
-import { supportNotice } from "./settings/kubernetes-support.ts";
 import type { Architecture } from "./machines.ts";
-import { clientRoleOf } from "./settings/name-rules.ts";
 import {
   architecturesOfRoles,
   type NodePool,
@@ -13,7 +11,16 @@ import {
   roleLabels,
   withArchitecture,
 } from "./node-pools.ts";
-import { type Settings, type SettingsOf, settingsOfVariant, textual, type Variant, variants } from "./settings/settings.ts";
+import { supportNotice } from "./settings/kubernetes-support.ts";
+import { clientRoleOf } from "./settings/name-rules.ts";
+import {
+  type Settings,
+  type SettingsOf,
+  settingsOfVariant,
+  textual,
+  type Variant,
+  variants,
+} from "./settings/settings.ts";
 import { buildsRayImages, poolsOf, rules, tokenHindrance } from "./settings/settings-rules.ts";
 import { problemsOfRegion } from "./settings/storage-rules.ts";
 import { type Team, teamNamespace } from "./settings/team-settings.ts";

@@ -1,8 +1,8 @@
 import type * as pulumi from "@pulumi/pulumi";
-import { type Definition, readDefinitions } from "./components/ray/chart-definitions.ts";
 import type { Cluster, Database } from "./cluster.ts";
 import { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
 import { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";
+import { type Definition, readDefinitions } from "./components/ray/chart-definitions.ts";
 import { type RayImages, rayImages } from "./components/ray/ray-images.ts";
 import { RayPlatform } from "./components/ray/ray-platform.ts";
 import { Runner, type RunnerArgs } from "./components/runner/runner.ts";

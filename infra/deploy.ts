@@ -1,4 +1,3 @@
-import type { readDefinitions } from "./components/ray/chart-definitions.ts";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
 import { findControlPlaneLogs } from "./components/eks/eks-control-plane.ts";
@@ -7,6 +6,7 @@ import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
+import type { readDefinitions } from "./components/ray/chart-definitions.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { deployOn, existingCluster, type Foundation, findDefinitions } from "./deploy-on.ts";
 import type { Outputs } from "./outputs.ts";

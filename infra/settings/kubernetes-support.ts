@@ -1,5 +1,5 @@
-import type { Reading } from "./settings.ts";
 import { gkeOperatorPairs, kubernetesSupport, versions } from "../versions.ts";
+import type { Reading } from "./settings.ts";
 
 /** The number of days before the end of support at which warnings begin. */
 const noticeDays = 92;

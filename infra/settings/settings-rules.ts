@@ -10,16 +10,16 @@ import {
   tokenRayVersionMin,
 } from "@tiltyard/protocol";
 import { nodeImage } from "../image-sources.ts";
-import { supportNotice } from "./kubernetes-support.ts";
 import { architectures } from "../machines.ts";
+import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "../node-pools.ts";
+import { gkeOperatorPairs, selfDeployedAnywhere } from "../versions.ts";
+import { supportNotice } from "./kubernetes-support.ts";
 import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
-import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "../node-pools.ts";
 import { problemsOfPrincipals } from "./principal-rules.ts";
 import type { Reading, SettingName, Settings } from "./settings.ts";
 import { problemsOfStorage } from "./storage-rules.ts";
 import { problemsOfTeams } from "./team-rules.ts";
-import { gkeOperatorPairs, selfDeployedAnywhere } from "../versions.ts";
 
 interface Rule {
   readonly needs: readonly SettingName[];

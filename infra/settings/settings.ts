@@ -1,5 +1,8 @@
 import { platformDefaults } from "@tiltyard/protocol";
 import { z } from "zod";
+import { architectures } from "../machines.ts";
+import { LabelKeys, NodePools } from "../node-pools.ts";
+import { charts, versions } from "../versions.ts";
 import {
   CatalogOnEks,
   CatalogOnExisting,
@@ -8,10 +11,8 @@ import {
   CatalogOnGke,
 } from "./catalog-settings.ts";
 import { ChartsEverywhere, ChartsOnEks } from "./chart-values.ts";
-import { architectures } from "../machines.ts";
 import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
-import { LabelKeys, NodePools } from "../node-pools.ts";
 import { Runner } from "./runner-settings.ts";
 import {
   bucketOf,
@@ -27,7 +28,6 @@ import {
 } from "./setting-types.ts";
 import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
 import { Kueue, Quota, Teams, TeamsOnExisting } from "./team-settings.ts";
-import { charts, versions } from "../versions.ts";
 
 export const variants = ["existing", "existing-gke", "existing-eks", "gke", "eks"] as const;
 export type Variant = (typeof variants)[number];

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { dnsLabel, quantity, textMap } from "./setting-types.ts";
 import { versions } from "../versions.ts";
+import { dnsLabel, quantity, textMap } from "./setting-types.ts";
 
 /** The limit of the total requests of a namespace's pods; with Kueue, the capacity of its queue. */
 export const Quota = z.strictObject({

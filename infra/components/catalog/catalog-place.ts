@@ -1,7 +1,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
-import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import type { Cluster, Database } from "../../cluster.ts";
+import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import type { MonitoringSettings } from "../../settings/monitoring-settings.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
 

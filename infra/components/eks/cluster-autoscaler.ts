@@ -1,8 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/protocol";
-import { merged } from "../../settings/chart-values.ts";
 import { placedOn } from "../../node-pools.ts";
+import { merged } from "../../settings/chart-values.ts";
 import { autoscalerVersion, charts, versions } from "../../versions.ts";
 import type { AddonContext } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import { merged } from "../../settings/chart-values.ts";
 import { roleLabels } from "../../node-pools.ts";
+import { merged } from "../../settings/chart-values.ts";
 import { charts, versions } from "../../versions.ts";
 import type { AddonContext } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";

@@ -2,9 +2,9 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { CloudServices } from "../../cluster.ts";
 import type { ExistingGkeConfig } from "../../config.ts";
-import { GkeServices } from "./gke-services.ts";
-import { createGkeKey } from "./gke-encryption.ts";
 import { GkeApis } from "./gke-apis.ts";
+import { createGkeKey } from "./gke-encryption.ts";
+import { GkeServices } from "./gke-services.ts";
 
 /**
  * Looks up Google's services for a GKE cluster outside the stack: accounts for its pods, a bucket, a registry.

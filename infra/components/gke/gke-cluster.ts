@@ -6,13 +6,13 @@ import type { GkeConfig } from "../../config.ts";
 import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
-import { GkeServices } from "./gke-services.ts";
+import { GkeApis } from "./gke-apis.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
 import { createGkeKey } from "./gke-encryption.ts";
 import { type GkeNetwork, MadeNetwork } from "./gke-network.ts";
 import { createNodePool } from "./gke-node-pool.ts";
-import { GkeApis } from "./gke-apis.ts";
+import { GkeServices } from "./gke-services.ts";
 
 /** A regional GKE cluster with private nodes, its network, node pools, bucket and identities. */
 export class GkeCluster extends pulumi.ComponentResource implements Cluster {

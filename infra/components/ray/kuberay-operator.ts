@@ -1,11 +1,11 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Definition } from "./chart-definitions.ts";
-import { type ChartValues, merged } from "../../settings/chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
+import { type ChartValues, merged } from "../../settings/chart-values.ts";
 import type { OperatorSettings } from "../../settings/settings.ts";
 import { charts } from "../../versions.ts";
+import type { Definition } from "./chart-definitions.ts";
 import { priorityClasses } from "./priority-classes.ts";
 import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
 

@@ -1,8 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { type ChartValues, merged } from "../../settings/chart-values.ts";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
+import { type ChartValues, merged } from "../../settings/chart-values.ts";
 import type { KueueSettings, QuotaSettings } from "../../settings/team-settings.ts";
 import { charts } from "../../versions.ts";
 import { namespaceNamed } from "../network-peers.ts";

@@ -1,7 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { Definition } from "./chart-definitions.ts";
 import type { CreationCheck } from "../cluster-provider.ts";
+import type { Definition } from "./chart-definitions.ts";
 
 /**
  * Creates KubeRay's resource definitions, or upgrades those that exist. They belong to the whole cluster: stacks and

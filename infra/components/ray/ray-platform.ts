@@ -1,8 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
-import type { Definition } from "./chart-definitions.ts";
-import type { ChartValuesOf } from "../../settings/chart-values.ts";
 import type { BucketAccess, Cluster, ClusterSubject } from "../../cluster.ts";
+import type { ChartValuesOf } from "../../settings/chart-values.ts";
 import { type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings/settings.ts";
 import type { KueueSettings, QuotaSettings, Team } from "../../settings/team-settings.ts";
@@ -10,6 +9,7 @@ import { charts, versions } from "../../versions.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { podsOf } from "../network-peers.ts";
+import type { Definition } from "./chart-definitions.ts";
 import { createClassReader } from "./client-role.ts";
 import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
