@@ -174,3 +174,27 @@ describe("the stacks in the repository", () => {
     );
   });
 });
+
+test.each(["gke", "eks"])(
+  "identities on %s are distinguishable from each other and from those of another cluster",
+  async (variant) => {
+    const clientPrincipals = variant === "gke" ? [] : ["arn:aws:iam::123456789012:role/vision"];
+    const { all } = await deployed(variant, {
+      ...{
+        clusterName: "yard",
+        namespace: "n".repeat(50),
+        serviceAccount: "s".repeat(60),
+        catalog: { vendCredentials: true },
+      },
+      teams: [{ name: "vision", clientPrincipals }],
+    });
+    const names = [
+      ...all("gcp:serviceaccount/account:Account").map(({ inputs }): string => inputs.displayName),
+      ...all("aws:iam/role:Role").map(({ inputs }): string => inputs.description),
+    ];
+    expect(names.length).toBeGreaterThan(4);
+    expect(names.filter((name) => !name.startsWith("yard: "))).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => variant === "gke" && name.length > 100)).toEqual([]);
+  },
+);

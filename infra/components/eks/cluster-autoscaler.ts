@@ -25,7 +25,8 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
     name,
     {
       partition: account.partition,
-      description: "Scales node groups",
+      clusterName: config.clusterName,
+      description: "scales node groups",
       trust: context.oidcProvider.apply((provider) => trustServiceAccount(provider, "kube-system", serviceAccount)),
       policy: cluster.arn.apply((clusterArn) => policyOf(...autoscalerStatements({ config, account, clusterArn }))),
     },

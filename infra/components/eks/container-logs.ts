@@ -22,7 +22,8 @@ export function createContainerLogs(name: string, context: AddonContext, groups:
     name,
     {
       partition: account.partition,
-      description: "Stores the output of containers",
+      clusterName: config.clusterName,
+      description: "stores the output of containers",
       trust: oidcProvider.apply((provider) => trustServiceAccount(provider, "amazon-cloudwatch", "cloudwatch-agent")),
       managedPolicies: ["CloudWatchAgentServerPolicy"],
     },

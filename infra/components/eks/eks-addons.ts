@@ -39,12 +39,13 @@ export function createDns(name: string, context: AddonContext, nodes: readonly N
  * deleted in between.
  */
 export function createVolumes(name: string, context: AddonContext) {
-  const { encryptionKey, tags } = context.config;
+  const { clusterName, encryptionKey, tags } = context.config;
   const { role, policies } = createRole(
     name,
     {
       partition: context.account.partition,
-      description: "Creates and attaches volumes",
+      clusterName,
+      description: "creates and attaches volumes",
       trust: context.oidcProvider.apply((provider) =>
         trustServiceAccount(provider, "kube-system", "ebs-csi-controller-sa"),
       ),

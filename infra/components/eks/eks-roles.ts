@@ -34,7 +34,8 @@ export function createNodeRole(
     name,
     {
       partition,
-      description: "Nodes of the cluster",
+      clusterName: config.clusterName,
+      description: "nodes",
       trust: trustService("ec2.amazonaws.com"),
       ...(config.imageCache !== undefined && {
         policy: policyOf(importImages({ partition, region, accountId, clusterName: config.clusterName })),
@@ -63,7 +64,8 @@ const clientGroup = "tiltyard-clients";
  */
 export function createClientRole(name: string, bucket: EksBucket, context: RoleContext) {
   const { clientRole: roleName, clientPrincipals: principals, clientAccess } = context.config;
-  const role = createRoleOfClients(name, { roleName, principals, bucket, folder: "" }, context);
+  const args = { roleName, description: "creates Ray clusters", principals, bucket, folder: "" };
+  const role = createRoleOfClients(name, args, context);
   if (clientAccess === "namespace") return { group: clientGroup, arn: joinGroup(name, role, clientGroup, context) };
   makeAdmin(name, role, context);
   return { group: undefined, arn: role.arn };
@@ -80,7 +82,8 @@ export function createTeamRole(
   { team, principals, folder, bucket }: TeamClientArgs & { readonly team: string; readonly bucket: EksBucket },
   context: RoleContext,
 ) {
-  const args = { roleName: `${context.config.clientRole}-${team}`, principals, bucket, folder };
+  const roleName = `${context.config.clientRole}-${team}`;
+  const args = { roleName, description: `creates Ray clusters of ${team}`, principals, bucket, folder };
   const role = createRoleOfClients(name, args, context);
   const group = `tiltyard:${team}`;
   return { group, roleName: joinGroup(name, role, group, context) };
@@ -103,21 +106,23 @@ function joinGroup(
 
 interface RoleOfClients extends TeamClientArgs {
   readonly roleName: string;
+  readonly description: string;
   readonly bucket: EksBucket;
 }
 
 function createRoleOfClients(
   name: string,
-  { roleName, principals, bucket, folder }: RoleOfClients,
+  { roleName, description, principals, bucket, folder }: RoleOfClients,
   context: RoleContext,
 ): aws.iam.Role {
-  const { account, clusterArn, parent } = context;
+  const { config, account, clusterArn, parent } = context;
   const { role } = createRole(
     name,
     {
       partition: account.partition,
       name: roleName,
-      description: "Creates Ray clusters",
+      clusterName: config.clusterName,
+      description,
       trust: trustPrincipals(principals),
       policy: pulumi
         .all([clusterArn, bucket.use(folder)])
@@ -145,7 +150,8 @@ export function createAdminRole(
     name,
     {
       partition: account.partition,
-      description: "Administers the cluster",
+      clusterName: config.clusterName,
+      description: "administers the cluster",
       trust: trustPrincipals(config.adminPrincipals),
       policy: clusterArn.apply((arn) => policyOf(accessCluster(arn))),
     },

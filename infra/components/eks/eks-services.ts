@@ -52,13 +52,14 @@ export class EksServices implements CloudServices {
     name: string,
     { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,
   ): PodIdentity {
-    const { partition, clusterArn, oidcProvider } = this.#args;
+    const { config, partition, clusterArn, oidcProvider } = this.#args;
     const rights = bucketAccess === "direct" ? this.bucket.use(folder) : [];
     const { role } = createRole(
       `${this.#name}-${name}`,
       {
         partition,
-        description: `Pods of ${namespace}/${accountName}`,
+        clusterName: config.clusterName,
+        description: `pods of ${namespace}/${accountName}`,
         trust: oidcProvider.apply((provider) => trustServiceAccount(provider, namespace, accountName)),
         policy: pulumi
           .all([clusterArn, rights])
@@ -72,11 +73,13 @@ export class EksServices implements CloudServices {
 
   /** Creates a role that only the catalog may assume and whose rights do not exceed those of the catalog. */
   createVendingRole({ annotations }: PodIdentity): pulumi.Output<string> {
+    const { config, partition } = this.#args;
     const { role } = createRole(
       `${this.#name}-tables`,
       {
-        partition: this.#args.partition,
-        description: "The catalog hands out sessions of it, each held to one table",
+        partition,
+        clusterName: config.clusterName,
+        description: "sessions of the catalog, each for one table",
         trust: annotations.apply((all) => trustPrincipals([all[identityAnnotations.EKS_AUTH] ?? ""])),
         policy: this.bucket.use().apply((statements) => policyOf(...statements)),
       },

@@ -5,6 +5,8 @@ export interface RoleArgs {
   readonly partition: string;
   /** The name; chosen by AWS when absent. */
   readonly name?: string;
+  /** The cluster, with whose name the description begins: roles of several clusters are in one list. */
+  readonly clusterName: string;
   readonly description: string;
   /** The trust policy as JSON. */
   readonly trust: pulumi.Input<string>;
@@ -21,12 +23,16 @@ export interface RoleArgs {
  */
 export function createRole(
   name: string,
-  { partition, name: roleName, description, trust, policy, managedPolicies = [] }: RoleArgs,
+  { partition, name: roleName, clusterName, description, trust, policy, managedPolicies = [] }: RoleArgs,
   parent: pulumi.Resource,
 ): { readonly role: aws.iam.Role; readonly policies: readonly pulumi.Resource[] } {
   const role = new aws.iam.Role(
     name,
-    { ...(roleName !== undefined && { name: roleName }), description, assumeRolePolicy: trust },
+    {
+      ...(roleName !== undefined && { name: roleName }),
+      description: `${clusterName}: ${description}`,
+      assumeRolePolicy: trust,
+    },
     { parent },
   );
   const policies: pulumi.Resource[] = managedPolicies.map(

@@ -34,10 +34,11 @@ export async function findExistingGke(
     return new GkeServices(name, {
       config,
       key: createGkeKey(`${name}-key`, {
-        ...{ parent, project: ready, projectId: project, users: ["storage"] },
+        ...{ parent, project: ready, projectId: project, clusterName, users: ["storage"] },
         encryptionKey: config.encryptionKey,
       }),
       project: ready,
+      clusterName,
       parent,
       nodeEmails,
       identityPool: pulumi.output(pool),

@@ -8,17 +8,22 @@ import type { GkeBucket } from "./gke-bucket.ts";
 export interface AccountContext {
   readonly parent: pulumi.Resource;
   readonly project: pulumi.Output<string>;
+  readonly clusterName: string;
 }
+
+/** The maximum length of a display name. */
+const displayNameMax = 100;
 
 /**
  * Creates an account. Its id has a suffix, because an id is reserved for 30 days after the deletion of an account. An
- * id has at most 30 characters.
+ * id has at most 30 characters. Accounts of several clusters are in one list, so the display name begins with the cluster.
  */
 export function createAccount(
   name: string,
-  displayName: string,
-  { parent, project }: AccountContext,
+  purpose: string,
+  { parent, project, clusterName }: AccountContext,
 ): gcp.serviceaccount.Account {
+  const displayName = `${clusterName}: ${purpose}`.slice(0, displayNameMax);
   return new gcp.serviceaccount.Account(name, { project, displayName }, { parent });
 }
 
@@ -27,7 +32,7 @@ export function createAccount(
  * access no data.
  */
 export function createNodeAccount(name: string, context: AccountContext): gcp.serviceaccount.Account {
-  const account = createAccount(name, "Nodes of the cluster", context);
+  const account = createAccount(name, "nodes", context);
   grant(`${name}-role`, "roles/container.defaultNodeServiceAccount", account, context);
   grant(`${name}-images`, "roles/artifactregistry.reader", account, context);
   return account;
@@ -50,7 +55,7 @@ export function createClientAccount(
   { team, principals, folder, bucket }: ClientAccountArgs,
   context: AccountContext,
 ): gcp.serviceaccount.Account {
-  const account = createAccount(name, `Creates Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
+  const account = createAccount(name, `creates Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
   // This role allows clients to find the cluster and sign in. The role in the namespace determines their rights there.
   grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
   bucket.allowObjects(name, account.email, context.parent, folder);

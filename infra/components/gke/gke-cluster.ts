@@ -39,7 +39,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     const { project } = new GkeApis(`${name}-services`, config, { parent: this });
-    this.#context = { parent: this, project };
+    this.#context = { parent: this, project, clusterName: config.clusterName };
     this.#network = this.#createNetwork();
     this.#key = this.#createKey();
     const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;

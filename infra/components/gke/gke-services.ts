@@ -69,7 +69,7 @@ export class GkeServices implements CloudServices {
     { namespace, name: accountName, folder, bucketAccess = "direct" }: IdentityArgs,
   ): PodIdentity {
     const { parent, identityPool } = this.#args;
-    const account = createAccount(`${this.#name}-${name}`, `Pods of ${namespace}/${accountName}`, this.#args);
+    const account = createAccount(`${this.#name}-${name}`, `pods of ${namespace}/${accountName}`, this.#args);
     if (bucketAccess === "direct") this.bucket.allowObjects(`${this.#name}-${name}`, account.email, parent, folder);
     new gcp.serviceaccount.IAMMember(
       `${this.#name}-${name}-identity`,
