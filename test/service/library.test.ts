@@ -1,4 +1,6 @@
-import { resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { childEnvironment } from "../../service/rows/environment.ts";
 import { startProgram } from "../support/process.ts";
@@ -47,4 +49,22 @@ test("the child inherits what storage needs, and no setting or secret of the cat
   const inherited = childEnvironment(environment);
   expect(inherited).toMatchObject({ PATH: "/bin", AWS_ACCESS_KEY_ID: "a", https_proxy: "p", SSL_CERT_FILE: "c" });
   expect(Object.values(inherited)).not.toContain("secret");
+});
+
+// docs/clients/operations.md names the types that are 406 because no constructor exists.
+test("the library has a constructor for these types of indices and no other", () => {
+  const folder = dirname(createRequire(import.meta.url).resolve("@lancedb/lancedb"));
+  const found = [...readFileSync(join(folder, "indices.d.ts"), "utf8").matchAll(/^ {4}static (\w+)\(/gm)];
+  expect(found.map(([, name]) => name)).toEqual([
+    "ivfPq",
+    "ivfRq",
+    "ivfFlat",
+    "btree",
+    "bitmap",
+    "labelList",
+    "fm",
+    "fts",
+    "hnswPq",
+    "hnswSq",
+  ]);
 });
