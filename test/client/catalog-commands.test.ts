@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync 
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
+import { runCommandLine as runCatalogCommandLine } from "../../service/command-line.ts";
 import { readConfig } from "../../service/config.ts";
 import { openStore } from "../../service/store/open.ts";
 import { useCatalog } from "../support/catalog.ts";
@@ -121,12 +122,11 @@ describe("--local", () => {
   });
 
   test("is required by tiltyard-catalog when a URL is set", async () => {
-    const service = resolve("service/main.ts");
-    const folder = newFolder();
-    const settings = { TILTYARD_CATALOG_URL: catalog.url };
-    const { code, stderr } = await startProgram([service, "keys", "list"], settings, { folder }).finished;
+    const TILTYARD_DATA_DIR = `${newFolder()}/data`;
+    const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_DATA_DIR };
+    const { code, stderr } = await startCommand(runCatalogCommandLine, ["keys", "list"], settings).finished;
     expect([code, stderr]).toEqual([1, expect.stringContaining(`TILTYARD_CATALOG_URL is set to ${catalog.url}`)]);
-    expect(existsSync(`${folder}/data`)).toBe(false);
+    expect(existsSync(TILTYARD_DATA_DIR)).toBe(false);
   });
 });
 
@@ -178,7 +178,8 @@ describe("tiltyard login", () => {
     const port = new URL(catalog.url).port;
     const { code, stderr } = await runIn(folder, ["keys", "list"], { TILTYARD_PORT: port });
     expect([code, stderr]).toEqual([0, `catalog: ${catalog.url} (from the default)\n`]);
-    const local = await runIn(folder, ["keys", "list"], { TILTYARD_CATALOG_URL: `http://localhost:${port}` });
+    const settings = { TILTYARD_CATALOG_URL: `http://localhost:${port}`, TILTYARD_DATA_DIR: `${folder}/data` };
+    const local = await run(["keys", "list"], settings);
     expect(local.code).toBe(0);
   });
 });

@@ -21,7 +21,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { finalName, pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 import { arrowStream, createFilms, films, filmTable, readRows } from "../support/rows.ts";
@@ -569,6 +569,11 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     );
   };
   const mebibyte = 1024 * 1024;
+  /** A stream that exceeds two versions. */
+  let long: Uint8Array;
+  beforeAll(() => {
+    long = arrowStream(batchesOf(5, 15 * mebibyte));
+  });
   const stagedIn = (location: string) =>
     readdirSync(`/${pathOf({ id: [], location })}/_versions`).filter((name) => name.includes(".manifest-"));
 
@@ -585,14 +590,13 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     const id = await createFilms(catalog);
     const { location } = (await catalog.call("describeTable", { id })).body;
     const seen = new Set<number>();
-    const stream = arrowStream(batchesOf(5, 15 * mebibyte));
-    const half = stream.length - 20 * mebibyte;
+    const half = long.length - 20 * mebibyte;
     const body = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(stream.subarray(0, half)),
+      start: (controller) => controller.enqueue(long.subarray(0, half)),
       pull: async (controller) => {
         await areHeldBack(id, location, 1);
         seen.add(Number((await catalog.call("countTableRows", { id })).body));
-        controller.enqueue(stream.subarray(half));
+        controller.enqueue(long.subarray(half));
         controller.close();
       },
     });
@@ -609,13 +613,12 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
   test("that is long fails as a whole when another writer commits meanwhile, and leaves no version", async () => {
     const id = await createFilms(catalog);
     const { location } = (await catalog.call("describeTable", { id })).body;
-    const stream = arrowStream(batchesOf(5, 15 * mebibyte));
     const body = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(stream.subarray(0, stream.length - 100)),
+      start: (controller) => controller.enqueue(long.subarray(0, long.length - 100)),
       pull: async (controller) => {
         await areHeldBack(id, location, 2);
         await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
-        controller.enqueue(stream.subarray(stream.length - 100));
+        controller.enqueue(long.subarray(long.length - 100));
         controller.close();
       },
     });
@@ -627,8 +630,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
 
   test("that breaks off leaves the table as it was", async () => {
     const id = await createFilms(catalog);
-    const stream = arrowStream(batchesOf(3, 15 * mebibyte));
-    const body = stream.subarray(0, stream.length - 100);
+    const body = long.subarray(0, long.length - 100);
     const { error } = await catalog.call("insertIntoTable", { id, mode: "overwrite" }, { body });
     expect(error).toMatchObject({ status: 400, code: 13 });
     expect(await ids(id)).toEqual([1, 2, 3]);
@@ -647,9 +649,9 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
 
   test("creates a table of several versions, too", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", "long"];
-    const { body } = await catalog.call("createTable", { id }, { body: arrowStream(batchesOf(3, 15 * mebibyte)) });
-    expect(body.version).toBe(2);
-    expect((await catalog.call("countTableRows", { id })).body).toBe(45);
+    const { body } = await catalog.call("createTable", { id }, { body: long });
+    expect(body.version).toBe(3);
+    expect((await catalog.call("countTableRows", { id })).body).toBe(75);
   });
 
   test("is 413 with a batch that is too large, and as a merge that is too large", async () => {
@@ -658,11 +660,8 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
     const refused = (await catalog.call("insertIntoTable", { id }, large)).error;
     expect(refused).toMatchObject({ status: 413, type: "/errors/payload-too-large" });
     expect(refused.detail).toContain("smaller batches");
-    const long = { body: arrowStream(batchesOf(3, 15 * mebibyte)) };
-    expect(
-      (await catalog.call("mergeInsertIntoTable", { id, on: ["id"], when_not_matched_insert_all: true }, long)).error
-        .status,
-    ).toBe(413);
+    const merge = { id, on: ["id"], when_not_matched_insert_all: true };
+    expect((await catalog.call("mergeInsertIntoTable", merge, { body: long })).error.status).toBe(413);
     expect(await versionsOf(id)).toEqual([1]);
   });
 
