@@ -48,8 +48,8 @@ export default defineConfig({
           name: "unit",
           include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner,prose}/**/*.test.ts"],
           globalSetup: temporaryFolder,
-          testTimeout: 60_000,
-          hookTimeout: 30_000,
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
           expect: expectOptions,
           // A worker loads each module only once for all its files, so files must restore the globals that they
           // replace.
@@ -63,9 +63,9 @@ export default defineConfig({
           name: "postgres",
           include: ["test/postgres/**/*.test.ts", ...databaseFiles],
           globalSetup: [temporaryFolder, postgres],
-          testTimeout: 60_000,
+          testTimeout: 300_000,
           expect: expectOptions,
-          hookTimeout: 60_000,
+          hookTimeout: 120_000,
           isolate: false,
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },

@@ -114,7 +114,6 @@ describe("a service that is killed", () => {
       await restarted.stop();
       await database.drop();
     },
-    60_000,
   );
 });
 
