@@ -4,74 +4,12 @@ import { pathToFileURL } from "node:url";
 import { CatalogError, defaultDelimiter, millisecondsOf, parseIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { ApiKeySecret } from "./auth/api-key.ts";
-import type { AllowedLocation } from "./domain/locations.ts";
 import { childEnvironment } from "./rows/environment.ts";
-import type { VendingOptions } from "./storage/credentials.ts";
-import { type Location, parseLocation } from "./storage/location.ts";
-import { type Database, parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
+import { parseLocation } from "./storage/location.ts";
+import { parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
 /** The configuration of the service, read once from the environment. docs/reference/settings.md lists all settings. */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  /** An absolute path. */
-  readonly dataDir: string;
-  readonly database: Database;
-  readonly warehouse: Location;
-  /** Allows the creation of a database even if the warehouse contains tables of a catalog. */
-  readonly newCatalog: boolean;
-  /** The folders outside the warehouse in which clients may create tables. */
-  readonly allowedLocations: readonly AllowedLocation[];
-  readonly auth:
-    | { readonly mode: "development" }
-    | {
-        readonly mode: "oidc";
-        readonly issuer: string;
-        readonly audience: string;
-        /** The URL of the issuer's keys. If undefined, it is read from the issuer's discovery document. */
-        readonly jwksUrl: string | undefined;
-      };
-  readonly bootstrapApiKey: string | undefined;
-  /** The API key of the runner. Its principal has the role `runner`. */
-  readonly runnerApiKey: string | undefined;
-  /** The maximum number of requests per second for each principal; undefined means unlimited. */
-  readonly rateLimit: number | undefined;
-  /** The limits for all callers together and for each address. */
-  readonly limits: {
-    readonly bodyMemoryBytes: number;
-    readonly idleConnections: number;
-    readonly idleConnectionsPerAddress: number;
-    /** The maximum number of rejected credentials per minute for each address. */
-    readonly failedCredentials: number;
-    /** The number of proxies before the service that append the address of their peer to `X-Forwarded-For`. */
-    readonly trustedProxies: number;
-  };
-  /** The time for which a dropped table can be undropped; 0 purges it at once. */
-  readonly dropRetentionMs: number;
-  /** The time for which audit records and jobs are retained after their end. */
-  readonly auditRetentionMs: number;
-  /** The delay between a commit and the jobs for its new rows. */
-  readonly automationDelayMs: number;
-  /** The child process that runs the Lance library. */
-  readonly rows: {
-    readonly memoryBytes: number;
-    readonly environment: Readonly<Record<string, string | undefined>>;
-  };
-  readonly s3ForcePathStyle: boolean;
-  /** Enables the operations on the rows of tables. */
-  readonly dataOperations: boolean;
-  /** Interprets the database name of LanceDB's remote client as a namespace. */
-  readonly remoteDatabases: boolean;
-  /** The namespaces below the root that contain their own Geneva records. */
-  readonly isolatedNamespaces: readonly string[];
-  /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
-  readonly rayClusters: readonly string[] | undefined;
-  /** The parameters of credential vending; undefined if it is disabled. */
-  readonly vending: VendingOptions | undefined;
-  readonly logLevel: string;
-  /** The variables that resemble settings but are unknown, most likely because of a typo. */
-  readonly unknownVariables: readonly string[];
-}
+export type Config = ReturnType<typeof readConfig>;
 
 const flag = z
   .enum(["0", "1", "false", "true"], "must be 1 or 0")
@@ -218,7 +156,7 @@ export class ConfigError extends Error {
  * @param environment The variables of the process. An empty variable counts as absent.
  * @throws ConfigError
  */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = Environment.safeParse(set);
   const problems = [
@@ -231,6 +169,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     host: values.TILTYARD_HOST,
     port: values.TILTYARD_PORT ?? 2333,
+    /** An absolute path. */
     dataDir: values.TILTYARD_DATA_DIR,
     database: parseDatabaseUrl(
       values.TILTYARD_DATABASE_URL ?? `sqlite:${resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite")}`,
@@ -238,41 +177,59 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ),
     warehouse:
       values.TILTYARD_WAREHOUSE ?? parseLocation(pathToFileURL(resolve(values.TILTYARD_DATA_DIR, "warehouse")).href),
+    /** Allows the creation of a database even if the warehouse contains tables of a catalog. */
     newCatalog: values.TILTYARD_NEW_CATALOG ?? false,
+    /** The folders outside the warehouse in which clients may create tables. */
     allowedLocations: values.TILTYARD_ALLOWED_LOCATIONS,
     auth:
       values.TILTYARD_AUTH === "oidc"
         ? {
-            mode: "oidc",
+            mode: "oidc" as const,
             issuer: values.TILTYARD_OIDC_ISSUER ?? "",
             audience: values.TILTYARD_OIDC_AUDIENCE ?? "",
+            /** The URL of the issuer's keys. If undefined, it is read from the issuer's discovery document. */
             jwksUrl: values.TILTYARD_OIDC_JWKS_URL,
           }
-        : { mode: "development" },
+        : { mode: "development" as const },
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
+    /** The API key of the runner. Its principal has the role `runner`. */
     runnerApiKey: values.TILTYARD_RUNNER_API_KEY,
+    /** The time for which a dropped table can be undropped; 0 purges it at once. */
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
+    /** The time for which audit records and jobs are retained after their end. */
     auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
+    /** The delay between a commit and the jobs for its new rows. */
     automationDelayMs: values.TILTYARD_AUTOMATION_DELAY,
+    /** The maximum number of requests per second for each principal; undefined means unlimited. */
     rateLimit: values.TILTYARD_RATE_LIMIT,
+    /** The limits for all callers together and for each address. */
     limits: {
       bodyMemoryBytes: values.TILTYARD_BODY_MEMORY * 1024 * 1024,
       idleConnections: values.TILTYARD_IDLE_CONNECTIONS,
       idleConnectionsPerAddress: values.TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS,
+      /** The maximum number of rejected credentials per minute for each address. */
       failedCredentials: values.TILTYARD_FAILED_CREDENTIALS,
+      /** The number of proxies before the service that append the address of their peer to `X-Forwarded-For`. */
       trustedProxies: values.TILTYARD_TRUSTED_PROXIES,
     },
+    /** The child process that runs the Lance library. */
     rows: {
       memoryBytes: values.TILTYARD_ROWS_MEMORY === undefined ? rowsMemory() : values.TILTYARD_ROWS_MEMORY * 1024 * 1024,
       environment: childEnvironment(set),
     },
     s3ForcePathStyle: values.TILTYARD_S3_FORCE_PATH_STYLE ?? false,
+    /** Enables the operations on the rows of tables. */
     dataOperations: values.TILTYARD_DATA_OPERATIONS === "on",
+    /** Interprets the database name of LanceDB's remote client as a namespace. */
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
+    /** The namespaces below the root that contain their own Geneva records. */
     isolatedNamespaces: values.TILTYARD_ISOLATED_NAMESPACES,
+    /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
     rayClusters: values.TILTYARD_RAY_CLUSTERS,
+    /** The parameters of credential vending; undefined if it is disabled. */
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
     logLevel: values.TILTYARD_LOG_LEVEL,
+    /** The variables that resemble settings but are unknown, most likely because of a typo. */
     unknownVariables: Object.keys(set).filter(
       (name) => name.startsWith("TILTYARD_") && !settingNames.includes(name) && !ofOtherPrograms.includes(name),
     ),

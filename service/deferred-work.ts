@@ -7,7 +7,7 @@ import { endGenevaRecord } from "./rows/geneva-record.ts";
 import { noteTime } from "./store/clock.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
-import { createWorker, type Worker } from "./tasks/worker.ts";
+import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
 
 /** The interval between searches for versions that a process recorded but did not finish. */
 const searchEveryMs = 60_000;
@@ -21,6 +21,14 @@ function unlessImpossible(error: unknown): undefined {
   const isImpossible = error instanceof CatalogError && ["Unsupported", "TableVersionNotFound"].includes(error.kind);
   if (!isImpossible) throw error;
   return undefined;
+}
+
+/** Creates the handler of work that is done after one call. */
+function once(work: (...args: Parameters<TaskHandler>) => Promise<void>): TaskHandler {
+  return async (subject, lease) => {
+    await work(subject, lease);
+    return undefined;
+  };
 }
 
 export interface DeferredWorkParts extends AutomationParts {
@@ -39,30 +47,12 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
     store,
     log,
     handlers: {
-      finish: async (transactionId) => {
-        await finishing.finishTransaction(transactionId);
-        return undefined;
-      },
-      adopt: async (subject) => {
-        await adoptRest(parts, subject);
-        return undefined;
-      },
-      end_record: async (subject) => {
-        await endGenevaRecord(parts, subject).catch(unlessImpossible);
-        return undefined;
-      },
-      automate: async (subject) => {
-        try {
-          return await openDueJobs(parts, subject);
-        } catch (error) {
-          return unlessImpossible(error);
-        }
-      },
+      finish: once(finishing.finishTransaction),
+      adopt: once((subject) => adoptRest(parts, subject)),
+      end_record: once((subject) => endGenevaRecord(parts, subject).catch(unlessImpossible)),
+      automate: (subject) => openDueJobs(parts, subject).catch(unlessImpossible),
       purge: (subject, lease) => purgeTable(parts, subject, lease),
-      forget: async (subject, lease) => {
-        await forgetRecords(store, Number(subject), lease);
-        return undefined;
-      },
+      forget: once((subject, lease) => forgetRecords(store, Number(subject), lease)),
       retain: async (_, lease) => {
         do lease.requireValid();
         while ((await deleteExpiredTransactions(store, auditRetentionMs)) > 0);
