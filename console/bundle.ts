@@ -4,7 +4,9 @@ import { contracts, managementContracts, requestShape } from "@tiltyard/protocol
 import { build, type OutputFile } from "esbuild";
 
 const app = join(import.meta.dirname, "app");
-const entryPoints = ["index.html", "console.css", "icon.svg", "main.tsx", "theme.ts"].map((name) => join(app, name));
+const entryPoints = ["index.html", "console.css", "icon.svg", "main.tsx", "issuer.ts", "theme.ts"].map((name) =>
+  join(app, name),
+);
 
 /** The method and the path of each operation. The contracts themselves stay out of the bundle with their schemas. */
 const operations = Object.fromEntries(
@@ -23,6 +25,8 @@ export async function bundle(outdir: string, write: boolean): Promise<readonly O
     entryPoints,
     minify: true,
     format: "esm",
+    // The page loads this file only for catalogs with an issuer.
+    external: ["./issuer.js"],
     target: "es2024",
     jsx: "automatic",
     jsxImportSource: "preact",

@@ -92,6 +92,11 @@ const Environment = z.object({
   TILTYARD_OIDC_ISSUER: z.url().optional(),
   TILTYARD_OIDC_AUDIENCE: z.string().optional(),
   TILTYARD_OIDC_JWKS_URL: z.url().optional(),
+  TILTYARD_OIDC_CLIENT_ID: z.string().optional(),
+  TILTYARD_OIDC_SCOPE: z
+    .string()
+    .regex(/^openid( [^\s]+)*$/, "must be scopes that begin with openid: openid offline_access")
+    .default("openid"),
   TILTYARD_BOOTSTRAP_API_KEY: ApiKeySecret.optional(),
   TILTYARD_RUNNER_API_KEY: ApiKeySecret.optional(),
   TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
@@ -189,6 +194,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
             audience: values.TILTYARD_OIDC_AUDIENCE ?? "",
             /** The URL of the issuer's keys. If undefined, it is read from the issuer's discovery document. */
             jwksUrl: values.TILTYARD_OIDC_JWKS_URL,
+            /** The parameters of sign-ins in the console; undefined if the issuer knows no client for it. */
+            signIn:
+              values.TILTYARD_OIDC_CLIENT_ID === undefined
+                ? undefined
+                : { clientId: values.TILTYARD_OIDC_CLIENT_ID, scope: values.TILTYARD_OIDC_SCOPE },
           }
         : { mode: "development" as const },
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,

@@ -47,6 +47,10 @@ export async function startService(config: Config, log: Log, replacements: Repla
     createLimiter: store.createLimiter.bind(store),
     requestsPerSecond: config.rateLimit,
     bodyMemory: createBodyMemory(limits.bodyMemoryBytes),
+    signIn:
+      auth.mode === "oidc" && auth.signIn
+        ? { ...auth.signIn, issuer: auth.issuer, audience: auth.audience }
+        : undefined,
     developmentIssuer: issuer === undefined ? createDevelopmentIssuer(store) : undefined,
     remoteDatabases: config.remoteDatabases,
     isReady: async () => !isStopping && (await findNamespace(store.read, [])) !== undefined,

@@ -28,10 +28,12 @@ export type Job = AnswerTo<"describeJob">["job"];
 /** The form of each operation's request, which the bundler inserts. */
 declare const OPERATIONS: Readonly<Record<OperationName, RequestShape>>;
 
-interface Credential {
-  readonly kind: "api-key" | "token";
-  readonly value: string;
-}
+/** Returns the current token of a session; undefined after the end of the session. */
+export type TokenSource = () => Promise<string | undefined>;
+
+type Credential =
+  | { readonly kind: "api-key" | "token"; readonly value: string }
+  | { readonly kind: "session"; readonly token: TokenSource };
 
 /** The URL of the service, whatever path it is served under. */
 const base = new URL(".", document.baseURI);
@@ -64,15 +66,15 @@ function readCredential(): Credential | undefined {
 export const isSignedIn = () => credential !== undefined;
 
 /**
- * Stores the credential until the tab closes: in its session storage, or in memory if that is unavailable. The
- * credential is never part of a URL.
+ * Stores the credential until the tab closes: in its session storage, or in memory if that is unavailable. A session
+ * stores its tokens itself. The credential is never part of a URL.
  *
  * @param next The new credential; undefined deletes the current one.
  */
 export function setCredential(next: Credential | undefined): void {
   credential = next;
   try {
-    if (next === undefined) sessionStorage.removeItem(storageKey);
+    if (next === undefined || next.kind === "session") sessionStorage.removeItem(storageKey);
     else sessionStorage.setItem(storageKey, JSON.stringify(next));
   } catch {
     // The credential remains in memory.
@@ -94,12 +96,13 @@ export async function call<Name extends OperationName>(
   const isUnset = ([field, value]: [string, unknown]) => shape.query.includes(field) && String(value ?? "") === "";
   const given = Object.fromEntries(Object.entries(request).filter((each) => !isUnset(each)));
   const { method, path, json } = httpRequest(shape, given, { delimiter: delimiterFor(request.id ?? []) });
+  const authentication = await credentialHeaders();
   let response: Response;
   let text: string;
   try {
     response = await fetch(new URL(path.slice(1), base), {
       method,
-      headers: { ...credentialHeaders(), ...(method === "POST" && { "content-type": "application/json" }) },
+      headers: { ...authentication, ...(method === "POST" && { "content-type": "application/json" }) },
       credentials: "omit",
       cache: "no-store",
       body: json ?? null,
@@ -116,10 +119,23 @@ export async function call<Name extends OperationName>(
   throw new ApiError(response.status, answer?.detail ?? `The catalog answered ${response.status}.`);
 }
 
-function credentialHeaders(): Record<string, string> {
+async function credentialHeaders(): Promise<Record<string, string>> {
   if (credential === undefined) return {};
-  const { kind, value } = credential;
-  return kind === "api-key" ? { "x-api-key": value } : { authorization: `Bearer ${value}` };
+  if (credential.kind === "api-key") return { "x-api-key": credential.value };
+  const token = "value" in credential ? credential.value : await currentToken(credential.token);
+  return { authorization: `Bearer ${token}` };
+}
+
+async function currentToken(source: TokenSource): Promise<string> {
+  let token: string | undefined;
+  try {
+    token = await source();
+  } catch {
+    throw new ApiError(0, "The issuer of your sign-in gives no answer.");
+  }
+  if (token !== undefined) return token;
+  onUnauthenticated();
+  throw new ApiError(401, "The session has ended.");
 }
 
 function parse(text: string) {

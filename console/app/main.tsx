@@ -10,6 +10,7 @@ import { JobsPage } from "./jobs.tsx";
 import { createQueryClient, useCall, useTitle } from "./queries.ts";
 import { currentRoute, type PageProps } from "./routes.ts";
 import { onSearchKey, SearchPage } from "./search.tsx";
+import { start } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in.tsx";
 import { TablePage } from "./table.tsx";
@@ -28,6 +29,9 @@ const pages: ReadonlyMap<string, readonly [page: ComponentType<PageProps>, link:
 ]);
 
 const queryClient = createQueryClient();
+/** The listener for the end of the session in another tab. */
+let onSignedOut = () => {};
+const { issuer, refused = "" } = await start(() => onSignedOut());
 
 interface Session {
   readonly isKept: boolean;
@@ -37,19 +41,31 @@ interface Session {
 
 /** Shows the sign-in form until the caller is known. */
 function App() {
-  const [{ isKept, caller, message = "" }, setSession] = useState<Session>({ isKept: isSignedIn() });
+  const [{ isKept, caller, message = refused }, setSession] = useState<Session>({ isKept: isSignedIn() });
   function end(text?: string) {
     setCredential(undefined);
+    issuer?.forget();
     queryClient.clear();
     // The form itself reports a wrong credential.
     setSession((before) =>
       before.isKept || text === undefined ? { isKept: false, ...(text && { message: text }) } : before,
     );
   }
-  useLayoutEffect(() => whenUnauthenticated(() => end("Your credential is not accepted any more. Sign in again.")), []);
+  async function signOut() {
+    await issuer?.signOut();
+    end();
+  }
+  useLayoutEffect(() => {
+    whenUnauthenticated(() => end("Your credential is not accepted any more. Sign in again."));
+    onSignedOut = () => end("You signed out in another tab.");
+  }, []);
   const onCaller = (described: Caller) => setSession({ isKept: true, caller: described });
-  if (caller !== undefined) return <Console caller={caller} onSignOut={() => end()} />;
-  return isKept ? <Resumed onCaller={onCaller} /> : <SignInPage onCaller={onCaller} message={message} />;
+  if (caller !== undefined) return <Console caller={caller} onSignOut={signOut} />;
+  return isKept ? (
+    <Resumed onCaller={onCaller} />
+  ) : (
+    <SignInPage onCaller={onCaller} issuer={issuer} message={message} />
+  );
 }
 
 /** Describes the caller of a credential that the tab has stored. */

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call, setCredential } from "./api.ts";
 import type { Caller } from "./caller.ts";
+import type { IssuerSession } from "./issuer.ts";
 import { useTitle } from "./queries.ts";
 import { mark } from "./shell.tsx";
 import { Failure, messageOf } from "./view.tsx";
@@ -12,23 +13,31 @@ const kinds = [
 
 interface Props {
   readonly onCaller: (caller: Caller) => void;
+  /** The issuer through which users can sign in. */
+  readonly issuer: IssuerSession | undefined;
   /** The reason why another sign-in is needed. */
   readonly message: string;
 }
 
-export function SignInPage({ onCaller, message }: Props) {
+export function SignInPage({ onCaller, issuer, message }: Props) {
   useTitle("Sign in");
   const [[kind, label], setKind] = useState<(typeof kinds)[number]>(kinds[0]);
   const [failed, setFailed] = useState(message);
   const [isRefused, setRefused] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const secret = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => secret.current?.focus(), []);
+  const first = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => (first.current ?? secret.current)?.focus(), []);
 
   function fail(text: string) {
     setFailed(text);
     setRefused(true);
     secret.current?.focus();
+  }
+
+  async function leave() {
+    setFailed("");
+    await issuer?.signIn().catch(() => setFailed(`${issuer.host} gives no answer. Try again later.`));
   }
 
   async function submit(event: Event) {
@@ -56,6 +65,14 @@ export function SignInPage({ onCaller, message }: Props) {
             <span>Tiltyard</span>
           </p>
           <h1 tabIndex={-1}>Sign in to the catalog</h1>
+          {issuer && (
+            <>
+              <button ref={first} type="button" onClick={leave}>
+                Sign in with {issuer.host}
+              </button>
+              <p class="hint">or with a key or a token:</p>
+            </>
+          )}
           <fieldset>
             <legend class="visually-hidden">Sign in with</legend>
             {kinds.map((each) => (
@@ -80,7 +97,7 @@ export function SignInPage({ onCaller, message }: Props) {
           <div id="sign-in-error">
             <Failure text={failed} />
           </div>
-          <button type="submit" aria-disabled={isBusy}>
+          <button type="submit" class={issuer && "outline"} aria-disabled={isBusy}>
             Sign in
           </button>
           <small id="sign-in-hint">It is kept until you sign out or close this tab, and in this tab only.</small>

@@ -46,7 +46,17 @@ const everywhere = {
   /** Keeps the volume of SQLite. With `false`, a later `up` may delete the volume, and a catalog may start without it. */
   keepVolume: z.boolean().default(true),
   resources: Resources.prefault({}),
-  oidc: z.strictObject({ issuer: z.url(), audience: filled, jwksUrl: z.url().optional() }).optional(),
+  oidc: z
+    .strictObject({
+      issuer: z.url(),
+      audience: filled,
+      jwksUrl: z.url().optional(),
+      /** The public client of the console at the issuer, with which users sign in. */
+      clientId: filled.optional(),
+      /** The scopes of a sign-in. */
+      scope: filled.optional(),
+    })
+    .optional(),
   /** The maximum number of requests per second for each principal. */
   rateLimit: z.int().positive().optional(),
   /** The namespaces, in addition to its own and Ray's, whose pods may call the catalog. */

@@ -8,6 +8,7 @@ import { httpRequest, requestShape } from "../http-request.ts";
 import { formatIdentifier } from "../identifier.ts";
 import { type Example, examples } from "./examples.ts";
 import { fieldDescriptions } from "./field-descriptions.ts";
+import { descriptionOf } from "./operation-descriptions.ts";
 
 const binary = { type: "string", format: "binary" } as const;
 
@@ -118,6 +119,7 @@ function operationOf(
     // An operation id must be unique in a document, so only the primary method has it.
     ...(method === primary && { operationId: contract.operationId }),
     summary: contract.summary,
+    description: descriptionOf(contract),
     tags: [tagOf(contract)],
     requestParams: {
       ...(names.length > 0 && {

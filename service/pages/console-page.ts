@@ -2,6 +2,7 @@ import { extname } from "node:path";
 import { consoleAssets } from "@tiltyard/console";
 import type { Hono } from "hono";
 import { etag } from "hono/etag";
+import { html } from "hono/html";
 import { secureHeaders } from "hono/secure-headers";
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -11,30 +12,46 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** The headers of the page. It may load everything from this service, nothing inline, and no other site may frame it. */
-const headers = secureHeaders({
-  strictTransportSecurity: false,
-  contentSecurityPolicy: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'"],
-    connectSrc: ["'self'"],
-    baseUri: ["'none'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-});
+/** The parameters of sign-ins through an OIDC issuer. The console is a public client, so none is a secret. */
+export interface SignIn {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly audience: string;
+  readonly scope: string;
+}
 
-/** Serves the console: a page that calls the operations with the credential of its user. */
-export function mountConsole(app: Hono): void {
+/**
+ * Serves the console: a page that calls the operations with the credential of its user. It may load everything from
+ * this service, nothing inline, and no other site may frame it. It may also call the issuer of its sign-in.
+ */
+export function mountConsole(app: Hono, signIn: SignIn | undefined): void {
+  const headers = secureHeaders({
+    strictTransportSecurity: false,
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      connectSrc: ["'self'", ...(signIn === undefined ? [] : [new URL(signIn.issuer).origin])],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  });
   app.get("/console/:name?", headers, etag(), async (c, next) => {
     const name = c.req.param("name") ?? "index.html";
     const content = (await consoleAssets()).get(name);
     if (content === undefined) return next();
     const type = `${contentTypes[extname(name)]}; charset=utf-8`;
-    return c.body(content, 200, { "content-type": type, "cache-control": "no-cache" });
+    const body = name === "index.html" && signIn !== undefined ? withSignIn(content, signIn) : content;
+    return c.body(body, 200, { "content-type": type, "cache-control": "no-cache" });
   });
   // The links of the page are relative, so they work under any path.
   app.get("/console/", (c) => c.redirect("../console"));
+}
+
+/** Inserts the parameters of the sign-in into the page, which thus needs no further request for them. */
+function withSignIn(page: Uint8Array, signIn: SignIn): string {
+  const meta = html`<meta name="sign-in" content="${JSON.stringify(signIn)}">`;
+  return new TextDecoder().decode(page).replace("</head>", () => `  ${meta}\n  </head>`);
 }

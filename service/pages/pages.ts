@@ -3,7 +3,7 @@ import { openApiDocument } from "@tiltyard/protocol/api-document";
 import { type Context, Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Metrics } from "../metrics.ts";
-import { mountConsole } from "./console-page.ts";
+import { mountConsole, type SignIn } from "./console-page.ts";
 import { mountDocsPage } from "./docs-page.ts";
 
 /** The OpenAPI documents by path. The document of the protocol contains only the operations of the protocol. */
@@ -29,6 +29,8 @@ const documents = {
 export interface PageDeps {
   /** The issuer of development tokens; undefined if an OIDC issuer issues the tokens. */
   readonly developmentIssuer: DevelopmentIssuer | undefined;
+  /** The parameters of sign-ins in the console through an OIDC issuer; undefined if it has none. */
+  readonly signIn: SignIn | undefined;
   /** Reports whether the service accepts requests; false while it stops. */
   readonly isReady: () => Promise<boolean>;
   readonly metrics: Metrics;
@@ -39,7 +41,7 @@ export interface PageDeps {
  *
  * @param tokenPath The path that issues development tokens.
  */
-export function pages({ metrics, isReady, developmentIssuer }: PageDeps, tokenPath: string): Hono {
+export function pages({ metrics, isReady, developmentIssuer, signIn }: PageDeps, tokenPath: string): Hono {
   const app = new Hono();
   for (const [path, document] of Object.entries(documents)) {
     // Rendering lasts a fifth of a start, and few processes need the document.
@@ -58,7 +60,7 @@ export function pages({ metrics, isReady, developmentIssuer }: PageDeps, tokenPa
   // A relative path also works behind a proxy that serves the catalog below a path.
   app.get("/", (c, next) => (isBrowser(c) ? c.redirect("console") : next()));
   mountDocsPage(app, documents);
-  mountConsole(app);
+  mountConsole(app, signIn);
   return app;
 }
 

@@ -56,8 +56,9 @@ describe("the catalog's pods", () => {
       audience: "tiltyard",
       jwksUrl: "https://login.example.com/keys",
     };
-    const stack = await withCatalog({ oidc, rateLimit: 200 });
-    expect(readConfig(environmentOf(stack))).toMatchObject({ auth: { mode: "oidc", ...oidc }, rateLimit: 200 });
+    const signIn = { clientId: "tiltyard-console", scope: "openid offline_access" };
+    const stack = await withCatalog({ oidc: { ...oidc, ...signIn }, rateLimit: 200 });
+    expect(readConfig(environmentOf(stack))).toMatchObject({ auth: { mode: "oidc", ...oidc, signIn }, rateLimit: 200 });
   });
 
   test("warn that they use development authentication without an issuer", async () => {

@@ -1,6 +1,7 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fieldDescriptions } from "../../protocol/api-document/field-descriptions.ts";
+import { operationDescriptions } from "../../protocol/api-document/operation-descriptions.ts";
 import { useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
@@ -59,6 +60,27 @@ interface Field {
   readonly schema?: Field;
   readonly anyOf?: readonly Field[];
 }
+
+test.each(paths)("%s describes each operation with more than its summary, and with the required role", (path) => {
+  const methods = Object.values(JSON.parse(documents.get(path) ?? "").paths).flatMap((item) =>
+    Object.values(item as object),
+  );
+  expect(methods.length).toBeGreaterThan(10);
+  const operations = methods as readonly { summary: string; description?: string; operationId?: string }[];
+  for (const { summary, description = "", operationId } of operations) {
+    const [rules = "", ...rest] = description.split("\n\n");
+    expect(rules, summary).toMatch(/^(?!Requires)[A-Z\d].*\.$/);
+    if (operationId !== "DescribeCaller") expect(rest.join(), summary).toContain("Requires the role `");
+  }
+});
+
+test("every description of an operation belongs to one", () => {
+  const texts = [...documents.values()].join("\n");
+  const unused = Object.entries(operationDescriptions).filter(
+    ([, text]) => !texts.includes(JSON.stringify(text).slice(1, -1)),
+  );
+  expect(unused).toEqual([]);
+});
 
 test("every shared description belongs to a field", () => {
   const texts = [...documents.values()].join("\n");

@@ -26,6 +26,7 @@ export function createTestApp(replaced: Partial<AppDeps> = {}) {
     requestsPerSecond: undefined,
     bodyMemory: createBodyMemory(bodies.large.bytes * 4),
     developmentIssuer: undefined,
+    signIn: undefined,
     remoteDatabases: false,
     isReady: async () => true,
     metrics: createMetrics(async () => []),

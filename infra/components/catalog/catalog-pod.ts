@@ -116,6 +116,8 @@ function environment(
     TILTYARD_OIDC_ISSUER: oidc?.issuer,
     TILTYARD_OIDC_AUDIENCE: oidc?.audience,
     TILTYARD_OIDC_JWKS_URL: oidc?.jwksUrl,
+    TILTYARD_OIDC_CLIENT_ID: oidc?.clientId,
+    TILTYARD_OIDC_SCOPE: oidc?.scope,
     TILTYARD_ISOLATED_NAMESPACES: platform.teams.map(({ name }) => name).join() || undefined,
     TILTYARD_RAY_CLUSTERS: rayClusters?.join(),
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,

@@ -1,0 +1,24 @@
+import { isSignedIn, setCredential } from "./api.ts";
+import type { IssuerSession, SignIn } from "./issuer.ts";
+
+/** The possible ways to sign in when the page opens. */
+export interface Start {
+  /** The issuer; undefined if the catalog is not configured for sign-ins. */
+  readonly issuer?: IssuerSession;
+  /** The reason why the issuer refused the last sign-in. */
+  readonly refused?: string;
+}
+
+/** Continues a session at the issuer, unless the user signed in with a key in this tab. */
+export async function start(whenSignedOut: () => void): Promise<Start> {
+  const parameters = document.querySelector<HTMLMetaElement>("meta[name=sign-in]")?.content;
+  if (parameters === undefined) return {};
+  const { openIssuerSession } = await import("./issuer.js");
+  const issuer = openIssuerSession(JSON.parse(parameters) as SignIn, whenSignedOut);
+  try {
+    if (!isSignedIn() && (await issuer.resume())) setCredential({ kind: "session", token: issuer.token });
+    return { issuer };
+  } catch (error) {
+    return { issuer, refused: `The sign-in failed: ${error instanceof Error ? error.message : error}` };
+  }
+}
