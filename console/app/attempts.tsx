@@ -14,10 +14,10 @@ interface Props {
   readonly job: Job;
 }
 
-/** Reads something again whenever the job has a new attempt or status. */
-function useFollowing(name: "listJobAttempts" | "listJobErrors", { id, job }: Props) {
-  const query = useCall(name, { id });
-  useEffect(() => void query.refetch(), [job.attempt, job.status]);
+/** Reads the attempts again whenever the job has a new attempt, status or heartbeat. */
+export function useAttempts({ id, job }: Props) {
+  const query = useCall("listJobAttempts", { id });
+  useEffect(() => void query.refetch(), [job.attempt, job.status, job.heartbeat]);
   return query;
 }
 
@@ -61,16 +61,15 @@ function OpeningTable<Item>({
 const Lines = ({ text }: { readonly text: string }) => <pre class="log">{text}</pre>;
 
 /** The attempts at a job: their times, their places, their reasons and their output. */
-export function Attempts(props: Props) {
-  const attempts = useFollowing("listJobAttempts", props);
+export function Attempts({ job, query }: Pick<Props, "job"> & { readonly query: ReturnType<typeof useAttempts> }) {
   const timeOf = (millis: number | undefined) => (millis === undefined ? "" : dateAndTime(millis));
   const lasted = ({ started_at_millis: start, ended_at_millis: end }: Attempt) =>
     start === undefined || end === undefined ? "" : duration((end - start) / 1000);
   return (
     <Section title="Attempts">
-      <Loaded query={attempts}>
+      <Loaded query={query}>
         {(answer) =>
-          "attempts" in answer && answer.attempts.length > 0 ? (
+          answer.attempts.length > 0 ? (
             <OpeningTable
               columns={["Attempt", "Started", "Lasted", "Ended because", "Platform"]}
               items={answer.attempts}
@@ -89,7 +88,7 @@ export function Attempts(props: Props) {
               detail={({ lines }) => lines.length > 0 && <Lines text={lines.join("\n")} />}
             />
           ) : (
-            <Hint>{isOpen(props.job) ? "No runner has begun an attempt yet." : "No runner began an attempt."}</Hint>
+            <Hint>{isOpen(job) ? "No runner has begun an attempt yet." : "No runner began an attempt."}</Hint>
           )
         }
       </Loaded>
@@ -98,15 +97,16 @@ export function Attempts(props: Props) {
 }
 
 /** The errors that Geneva recorded for rows or batches, with their tracebacks. */
-export function FailedRows(props: Props) {
-  const errors = useFollowing("listJobErrors", props);
+export function FailedRows({ id, job }: Props) {
+  const errors = useCall("listJobErrors", { id });
+  useEffect(() => void errors.refetch(), [job.attempt, job.status]);
   const instead = (error: unknown) =>
     error instanceof ApiError && error.status === 406 ? <Note>{sentence(error.message)}</Note> : undefined;
   return (
     <Section title="Failing rows">
       <Loaded query={errors} instead={instead}>
         {(answer) =>
-          "errors" in answer && answer.errors.length > 0 ? (
+          answer.errors.length > 0 ? (
             <OpeningTable
               columns={["Error", "Message", "Column", "Fragment", "Row address"]}
               items={answer.errors}
@@ -129,34 +129,46 @@ export function FailedRows(props: Props) {
   );
 }
 
-interface Sample {
-  readonly at: number;
-  readonly rows: number;
-}
-
-const samplesMax = 300;
-
-/** The rows of a running job over time since the page was opened. The catalog keeps only the latest progress. */
-export function Throughput({ job }: { readonly job: Job }) {
-  const [samples, setSamples] = useState<readonly Sample[]>([]);
-  const { rows_committed: rows } = job.progress;
-  useEffect(() => {
-    if (rows !== undefined && job.status === "Running")
-      setSamples((before) => [...before, { at: Date.now(), rows }].slice(-samplesMax));
-  }, [rows, job.heartbeat]);
+/** The committed rows of the latest attempt over time. */
+export function Throughput({ attempts }: { readonly attempts: readonly Attempt[] }) {
+  const samples = attempts.at(-1)?.samples ?? [];
   const [first, last] = [samples[0], samples.at(-1)];
-  if (first === undefined || last === undefined || last.at === first.at || last.rows === first.rows) return null;
-  const x = ({ at }: Sample) => (100 * (at - first.at)) / (last.at - first.at);
-  const y = (sample: Sample) => 30 - (30 * (sample.rows - first.rows)) / (last.rows - first.rows);
-  const seconds = (last.at - first.at) / 1000;
-  const rate = Math.round((last.rows - first.rows) / seconds).toLocaleString("en");
-  const text = `${(last.rows - first.rows).toLocaleString("en")} rows in the last ${duration(seconds)}, ${rate} rows/s`;
+  if (first === undefined || last === undefined) return null;
+  const rows = last.rows_committed - first.rows_committed;
+  const millis = last.at_millis - first.at_millis;
+  if (rows <= 0 || millis <= 0) return null;
+  const rate = Math.round((rows * 1000) / millis).toLocaleString("en");
+  const text = `${rows.toLocaleString("en")} rows in ${duration(millis / 1000)}, ${rate} rows/s`;
+  const points = samples.map(
+    (sample) =>
+      `${(100 * (sample.at_millis - first.at_millis)) / millis},${30 - (30 * (sample.rows_committed - first.rows_committed)) / rows}`,
+  );
   return (
     <Section title="Throughput">
       <svg class="chart" viewBox="0 -1 100 32" preserveAspectRatio="none" role="img" aria-label={text}>
-        <polyline points={samples.map((sample) => `${x(sample)},${y(sample)}`).join(" ")} />
+        <polyline points={points.join(" ")} />
       </svg>
       <Hint>{text}</Hint>
+    </Section>
+  );
+}
+
+/** The events of a job in their order: its opening, its attempts and its end. */
+export function Events({ job, attempts }: Pick<Props, "job"> & { readonly attempts: readonly Attempt[] }) {
+  const because = (reason: string | undefined) => (reason === undefined ? "" : `: ${reason}`);
+  const events: (readonly [at: number | undefined, text: string])[] = [
+    [job.created_at_millis, `Opened by ${job.principal}`],
+    ...attempts.flatMap(({ number, reason, ...attempt }) => [
+      [attempt.claimed_at_millis, `Attempt ${number} was claimed by a runner`] as const,
+      [attempt.started_at_millis, `Attempt ${number} started`] as const,
+      [attempt.ended_at_millis, `Attempt ${number} ended${because(reason)}`] as const,
+    ]),
+    [isOpen(job) ? undefined : job.updated_at_millis, `${job.status}${because(job.reason)}`],
+  ];
+  const rows = events.flatMap(([at, text], key) => (at === undefined ? [] : [{ key, cells: [dateAndTime(at), text] }]));
+  return (
+    <Section title="Events">
+      <Table columns={["Time", "Event"]} rows={rows} caption="Events, the earliest first" />
     </Section>
   );
 }

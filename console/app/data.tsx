@@ -127,15 +127,15 @@ export function Rows({ id, state }: PageProps) {
                 type="button"
                 class="outline small"
                 disabled={offset === 0}
-                onClick={() => setOffset(offset - pageSize)}
+                onClick={() => setOffset(Math.max(0, offset - pageSize))}
               >
                 Previous rows
               </button>
               <button
                 type="button"
                 class="outline small"
-                disabled={found.rows.length < pageSize}
-                onClick={() => setOffset(offset + pageSize)}
+                disabled={found.next_offset === undefined && found.rows.length < pageSize}
+                onClick={() => setOffset(found.next_offset ?? offset + pageSize)}
               >
                 Next rows
               </button>
@@ -245,8 +245,8 @@ function FoundRows({ found, hidden, offset, request, onLike }: FoundRowsProps) {
                 <Cell
                   key={name}
                   value={row[index] ?? null}
+                  request={{ ...request, columns: [name], offset: offset + key, limit: 1 }}
                   {...(onLike && { onLike: () => onLike({ column: name, row: offset + key }) })}
-                  onWhole={() => showWhole({ ...request, columns: [name], offset: offset + key, whole: true }, name)}
                 />
               ) : (
                 unknown
@@ -261,27 +261,30 @@ function FoundRows({ found, hidden, offset, request, onLike }: FoundRowsProps) {
 }
 
 /** Shows a whole value in a dialog. */
-async function showWhole(request: RowsRequest, name: string): Promise<void> {
-  const text = await call("listTableRows", request).then(
+async function showWhole(request: RowsRequest): Promise<void> {
+  const text = await call("listTableRows", { ...request, whole: true }).then(
     ({ rows }) => rows[0]?.[0]?.text ?? "null",
     (error) => messageOf(error),
   );
   const content = <pre class="log">{text}</pre>;
-  await dialog(name, content, <button type="submit">Close</button>);
+  await dialog(String(request.columns), content, <button type="submit">Close</button>);
 }
 
 function Cell({
   value,
-  onWhole,
+  request,
   onLike,
 }: {
   readonly value: Value | null;
-  readonly onWhole: () => void;
+  /** The request for this value alone. */
+  readonly request: RowsRequest;
   readonly onLike?: () => void;
 }) {
   if (value === null) return <span class="hint">null</span>;
   const { text, length, unit, image } = value;
   const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${length} ${unit}`;
+  if (image === undefined && unit === "bytes" && imageName.test(text))
+    return <OmittedImage request={request} label={`${text}, ${size}`} />;
   const isImageAlone = image !== undefined && unit === "bytes";
   const label = isImageAlone ? `${text}, ${size}` : text;
   return (
@@ -290,7 +293,7 @@ function Cell({
       {!isImageAlone && <span class={text.length > shortMax ? "mono long" : "mono"}>{cutText(value)}</span>}
       {size !== "" && <span class="hint">{size}</span>}
       {length !== undefined && unit !== "bytes" && (
-        <button type="button" class="quiet small" onClick={onWhole}>
+        <button type="button" class="quiet small" onClick={() => showWhole(request)}>
           Whole value
         </button>
       )}
@@ -303,6 +306,16 @@ function Cell({
   );
 }
 
+/** The text of an image. */
+const imageName = /^\w+ image$/;
+
+/** An image that the list of rows omits because of its size: loaded by a request of its own, unless it is too large. */
+function OmittedImage({ request, label }: { readonly request: RowsRequest; readonly label: string }) {
+  const { data } = useCall("listTableRows", request);
+  const image = data?.rows[0]?.[0]?.image;
+  return image === undefined ? <span class="mono">{label}</span> : <Thumbnail image={image} label={label} />;
+}
+
 /** Reports whether a value looks like a vector, whose items are numbers. */
 const isVector = ({ text, unit }: Value) => unit === "items" && /^\[-?\d/.test(text);
 
@@ -312,7 +325,7 @@ function cutText({ text, length, unit }: Value): string {
   if (unit === "items") return text.endsWith("]") ? `${text.slice(0, -1)}, …]` : `${text}…`;
   // Bytes are shown as two digits each; the text of an image is a description instead.
   const isWhole = unit === "bytes" && text.length + 1 >= 3 * length;
-  return isWhole || text === "" || /^\w+ image$/.test(text) ? text : `${text} …`;
+  return isWhole || text === "" || imageName.test(text) ? text : `${text} …`;
 }
 
 interface ThumbnailProps {

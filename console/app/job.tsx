@@ -1,7 +1,7 @@
 import { delimiterFor, isOpen, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
-import { Attempts, FailedRows, Throughput } from "./attempts.tsx";
+import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
 import { may } from "./caller.ts";
 import { ago, dateAndTime, nameOf } from "./format.ts";
 import { duration, JobProgress } from "./progress.tsx";
@@ -110,6 +110,8 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
   );
   useEffect(() => void log.refetch(), [job.status]);
   const lines = log.data?.lines ?? [];
+  const query = useAttempts({ id, job });
+  const attempts = query.data?.attempts ?? [];
 
   async function cancel() {
     const text = "What runs of it stops within seconds. Rows that it has filled stay filled.";
@@ -154,7 +156,7 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
       <Failure text={failed} />
       <Advice job={job} />
       <JobFacts job={job} />
-      <Throughput job={job} />
+      <Throughput attempts={attempts} />
       <Section title="Log">
         {lines.length > 0 ? (
           <Log text={lines.join("\n")} />
@@ -164,8 +166,9 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
       </Section>
       {job.operation !== "OpenJob" && (
         <>
-          <Attempts id={id} job={job} />
+          <Attempts job={job} query={query} />
           <FailedRows id={id} job={job} />
+          <Events job={job} attempts={attempts} />
         </>
       )}
     </>

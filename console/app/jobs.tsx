@@ -9,7 +9,7 @@ import { Pages } from "./list.tsx";
 import { JobProgress } from "./progress.tsx";
 import { itemsOf, polling, staleness, useCall, useList, useTitle } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
-import { announce, Empty, Hint, Mono, Section, Status, Table, Time } from "./view.tsx";
+import { announce, Empty, Facts, Hint, Mono, Section, Status, Table, Time } from "./view.tsx";
 
 const pollEveryMs = 3_000;
 const openMax = 100;
@@ -29,9 +29,36 @@ export function JobsPage({ id, caller }: PageProps) {
       <Filtered
         id={id}
         caller={caller}
-        show={({ namespace, filter }) => <JobList namespace={namespace} filter={filter} />}
+        show={({ namespace, filter }) => (
+          <>
+            <JobList namespace={namespace} filter={filter} />
+            <Definitions namespace={namespace} />
+          </>
+        )}
       />
     </>
+  );
+}
+
+/** The Ray clusters and the manifests that jobs may name. Nothing is shown if the catalog cannot read them. */
+function Definitions({ namespace }: { readonly namespace: Identifier }) {
+  const { data } = useCall("listJobDefinitions", { id: namespace });
+  if (data === undefined) return null;
+  const clusters = [...data.runner_clusters, ...data.clusters];
+  const names = (list: readonly string[]) => list.map((name) => <Mono key={name}>{name} </Mono>);
+  return (
+    <Section title="Clusters and manifests">
+      {clusters.length + data.manifests.length === 0 ? (
+        <Hint>None are defined: jobs run on the default cluster of the runner, with its packages.</Hint>
+      ) : (
+        <Facts
+          of={[
+            ["Ray clusters", clusters.length > 0 && names(clusters)],
+            ["Manifests", data.manifests.length > 0 && names(data.manifests)],
+          ]}
+        />
+      )}
+    </Section>
   );
 }
 

@@ -120,6 +120,14 @@ const JobAttempt = z
     reason: z.string().optional().describe("Why it ended."),
     platform: AnsweredProperties.describe("The place where it ran."),
     lines: z.array(z.string()).describe("The last lines of its output."),
+    samples: z
+      .array(
+        z.object({
+          at_millis: timeMillis.describe("The time of the sample in milliseconds since the epoch."),
+          rows_committed: count.describe("The committed rows at that time."),
+        }),
+      )
+      .describe("Its progress over time, at most 120 samples; the older ones have longer distances."),
   })
   .meta({ id: "JobAttempt" });
 

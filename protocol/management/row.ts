@@ -18,9 +18,9 @@ export const shown = {
   /** The bytes of binary values other than images. */
   bytes: 16,
   /** The bytes of an image. Larger images are omitted. */
-  imageBytes: 256 * 1024,
-  /** The bytes of all values of a response. Values beyond this limit are omitted. */
-  answerBytes: 4 * 1024 * 1024,
+  imageBytes: 140 * 1024,
+  /** The bytes of all values of a response as JSON. The rows and images beyond this limit are omitted. */
+  answerBytes: 192 * 1024,
 } as const;
 
 const Value = z
@@ -31,7 +31,9 @@ const Value = z
     image: z
       .object({ media_type: z.enum(["image/png", "image/jpeg"]), base64: z.string() })
       .optional()
-      .describe(`An image of at most ${shown.imageBytes} bytes.`),
+      .describe(
+        `An image of at most ${shown.imageBytes} bytes; absent if it exceeds the size of the response. A request for its row and column alone returns it.`,
+      ),
   })
   .meta({ id: "ShownValue" });
 export type ShownValue = z.infer<typeof Value>;
@@ -79,6 +81,9 @@ export const listTableRows = defineContract({
       columns: z.array(Column).describe("The columns of the rows, in their order."),
       columns_in_all: count.describe("The number of the table's columns."),
       rows: z.array(z.array(Value.nullable())).describe("The values of a row, in the order of the columns."),
+      next_offset: count
+        .optional()
+        .describe(`The offset of the first omitted row, if the rows exceed ${shown.answerBytes} bytes.`),
     })
     .meta({ id: "ListTableRowsResponse" }),
   errors: datasetReadErrors,

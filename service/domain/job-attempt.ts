@@ -1,4 +1,5 @@
 import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/protocol";
+import { listSamples, type ProgressSample } from "../store/job-attempts.ts";
 import type { JobRecord } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
 import { writeJob } from "./job.ts";
@@ -41,4 +42,24 @@ export async function alterAttempt(
     return altered;
   });
   return { job: toJob(job, delimiter) };
+}
+
+const samplesMax = 120;
+
+/**
+ * Adds the present progress of an attempt to its series. A full series first loses every second sample, so its older
+ * part is coarser.
+ *
+ * @returns The series; undefined if the progress has no number of rows.
+ */
+export async function sampled(
+  session: Session,
+  { id, attempt }: Pick<JobRecord, "id" | "attempt">,
+  progress: JobRecord["progress"] | undefined,
+): Promise<readonly ProgressSample[] | undefined> {
+  const { rows_committed: rows } = progress ?? {};
+  if (rows === undefined) return undefined;
+  const series = await listSamples(session, id, attempt);
+  const kept = series.length < samplesMax ? series : series.filter((_, index) => index % 2 === 0);
+  return [...kept, [Date.now(), rows]];
 }

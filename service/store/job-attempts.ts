@@ -15,7 +15,11 @@ export interface AttemptRecord {
   /** The last lines of its output. */
   readonly logTail: string;
   readonly platform: Readonly<Record<string, string>>;
+  readonly samples: readonly ProgressSample[];
 }
+
+/** The number of committed rows at a time, in milliseconds since the epoch. */
+export type ProgressSample = readonly [atMillis: number, rows: number];
 
 type NewRow = Pick<Schema["job_attempts"], "job_id" | "number" | "claimed_at" | "platform">;
 const insert = statement((db, p: NewRow) =>
@@ -41,9 +45,11 @@ interface Changes {
   readonly endedAtMillis?: number | undefined;
   readonly reason?: string | undefined;
   readonly logTail?: string | undefined;
+  readonly samples?: readonly ProgressSample[] | undefined;
 }
 type ChangedRow = Pick<Schema["job_attempts"], "job_id" | "number" | "started_at" | "ended_at" | "reason"> & {
   readonly log_tail: string | null;
+  readonly samples: string | null;
 };
 const update = statement((db, p: ChangedRow) =>
   db
@@ -53,6 +59,7 @@ const update = statement((db, p: ChangedRow) =>
       ended_at: fn.coalesce("ended_at", sql<number>`${p.ended_at}`),
       reason: fn.coalesce("reason", sql<string>`${p.reason}`),
       log_tail: fn.coalesce(sql<string>`${p.log_tail}`, ref("log_tail")),
+      samples: fn.coalesce(sql<string>`${p.samples}`, ref("samples")),
     }))
     .where("job_id", "=", p.job_id)
     .where("number", "=", p.number),
@@ -63,7 +70,7 @@ export async function updateAttempt(
   session: Session,
   job: string,
   number: number,
-  { startedAtMillis, endedAtMillis, reason, logTail }: Changes,
+  { startedAtMillis, endedAtMillis, reason, logTail, samples }: Changes,
 ): Promise<void> {
   await session.run(update, {
     job_id: job,
@@ -72,6 +79,7 @@ export async function updateAttempt(
     ended_at: endedAtMillis ?? null,
     reason: reason === undefined ? null : toStoredText(reason),
     log_tail: logTail === undefined ? null : toStoredText(logTail),
+    samples: samples === undefined ? null : JSON.stringify(samples),
   });
 }
 
@@ -97,5 +105,16 @@ export async function listAttempts(session: Session, job: string): Promise<Attem
     reason: row.reason ?? undefined,
     logTail: row.log_tail,
     platform: JSON.parse(row.platform),
+    samples: JSON.parse(row.samples),
   }));
+}
+
+const findSamples = statement((db, p: { job: string; number: number }) =>
+  db.selectFrom("job_attempts").select("samples").where("job_id", "=", p.job).where("number", "=", p.number),
+);
+
+/** Returns the progress of an attempt over time. */
+export async function listSamples(session: Session, job: string, number: number): Promise<ProgressSample[]> {
+  const [row] = await session.all(findSamples, { job, number });
+  return JSON.parse(row?.samples ?? "[]");
 }

@@ -13,6 +13,7 @@ import * as principals from "./migrations/0009-principals.ts";
 import * as reservedLocations from "./migrations/0010-reserved-locations.ts";
 import * as clock from "./migrations/0011-clock.ts";
 import * as typedJobs from "./migrations/0012-typed-jobs.ts";
+import * as attemptSamples from "./migrations/0013-attempt-samples.ts";
 
 /** A schema migration. */
 interface Change {
@@ -36,6 +37,7 @@ const changes: Record<string, Change> = {
   "0010-reserved-locations": reservedLocations,
   "0011-clock": clock,
   "0012-typed-jobs": typedJobs,
+  "0013-attempt-samples": attemptSamples,
 };
 
 const migrationTable = "kysely_migration";

@@ -115,6 +115,8 @@ export interface Schema {
     reason: string | null;
     log_tail: string;
     platform: string;
+    /** The progress over time: a JSON array of pairs of a time and a number of rows. */
+    samples: string;
   };
   api_keys: {
     id: string;

@@ -33,7 +33,7 @@ let catalog: TestCatalog;
 beforeAll(async () => {
   const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   browser = await chromium.launch({ executablePath: required("TILTYARD_TEST_CHROMIUM"), args });
-  catalog = await startTestCatalog({ TILTYARD_DROP_RETENTION: "1h" });
+  catalog = await startTestCatalog({ TILTYARD_DROP_RETENTION: "1h", TILTYARD_RAY_CLUSTERS: "default,gpu" });
   for (const id of [["production"], ["production", "raw"], ["research"]]) await catalog.call("createNamespace", { id });
   await declareMany(["research"], 5_000);
   const films = await declare("films", { owner: "search" });
@@ -707,7 +707,10 @@ describe("jobs", () => {
     await visit(page, job.route);
     await page.getByText("100/1000 rows", { exact: true }).waitFor();
     await job.beat({ progress: { rows_total: 1000, rows_committed: 600 } });
-    await page.getByRole("img", { name: /^500 rows in the last \d+ s, [\d,]+ rows\/s$/ }).waitFor();
+    await page.getByRole("img", { name: /^500 rows in \d+ s, [\d,]+ rows\/s$/ }).waitFor();
+    // The catalog keeps the series.
+    await page.reload();
+    await page.getByRole("img", { name: /^500 rows in \d+ s, [\d,]+ rows\/s$/ }).waitFor();
     const attempt = page.getByRole("region", { name: "Attempts" });
     await attempt.getByText("attempt-1").waitFor();
     await job.alter("Failed", { reason: "out of memory" });
@@ -718,6 +721,19 @@ describe("jobs", () => {
     await errors.getByText("no such frame").waitFor();
     await errors.getByRole("button", { name: "ValueError" }).click();
     await errors.getByText("in caption_frame").waitFor();
+    const events = page.getByRole("region", { name: "Events" }).getByRole("row");
+    await events.filter({ hasText: "Failed: out of memory" }).waitFor();
+    expect(await events.allTextContents()).toEqual([
+      "TimeEvent",
+      expect.stringMatching(/Opened by bootstrap$/),
+      expect.stringMatching(/Attempt 1 was claimed by a runner$/),
+      expect.stringMatching(/Attempt 1 started$/),
+      expect.stringMatching(/Attempt 1 ended: out of memory$/),
+      expect.stringMatching(/Failed: out of memory$/),
+    ]);
+    await visit(page, "jobs");
+    const definitions = page.getByRole("region", { name: "Clusters and manifests" });
+    await definitions.getByText("gpu").waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -865,6 +881,24 @@ describe("the rows of a table", () => {
       .poll(() => page.evaluate(`document.querySelector('canvas').width > 0 && ${pixel}`))
       .toEqual([255, 0, 0, 255]);
     expect(complaints).toEqual([]);
+  });
+
+  test("appear with images that a list of 200 KiB cannot contain, each by its own request", async () => {
+    const id = ["studio", "album"];
+    // Decoders ignore the bytes after the end of an image.
+    const large = Buffer.concat([redPng, Buffer.alloc(120_000)]);
+    const body = tableToIPC(new Table({ frame: vectorFromArray([large, large, large], new Binary()) }), "stream");
+    await catalog.call("createTable", { id }, { body });
+    const { page } = await signedIn();
+    const sizes: Promise<number>[] = [];
+    page.on("response", (response) => {
+      if (response.url().includes("/row/list")) sizes.push(response.body().then(({ length }) => length));
+    });
+    await visit(page, "table/studio/album?show=data");
+    await expect.poll(() => page.getByRole("img", { name: /^PNG image, \d/ }).count()).toBe(3);
+    const received = await Promise.all(sizes);
+    expect(received).toHaveLength(3);
+    expect(Math.max(...received)).toBeLessThan(200 * 1024);
   });
 
   test("are filtered, sorted, shown in pages and by version, and expanded on request", async () => {
@@ -1128,20 +1162,25 @@ describe("the page", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
-  test("paints a table of a catalog with 5,000 tables soon, and reports the time", async () => {
+  test("paints a table of a catalog with 5,000 tables within 300 ms", async () => {
     const { page } = await signedIn();
     await visit(page, "table/studio/scenes");
     await page.locator(".figure").first().waitFor();
-    await page.reload();
-    await page.locator(".figure").first().waitFor();
-    const [paint] = (await page.evaluate(
-      "performance.getEntriesByName('first-contentful-paint').map(({startTime}) => startTime)",
-    )) as number[];
+    let paint = Number.POSITIVE_INFINITY;
+    // Other processes delay a paint, so the fastest of several counts.
+    for (let tries = 0; tries < 10 && paint >= 300; tries++) {
+      await page.reload();
+      await page.locator(".figure").first().waitFor();
+      const [latest = Number.POSITIVE_INFINITY] = (await page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint').map(({startTime}) => startTime)",
+      )) as number[];
+      paint = Math.min(paint, latest);
+    }
     const figures = (await page.evaluate(
       "performance.getEntriesByType('resource').filter(({name}) => name.includes('/stats')).map(({responseEnd}) => responseEnd)",
     )) as number[];
     process.stdout.write(`A table's page: first paint after ${paint} ms, its figures after ${figures[0]} ms.\n`);
-    expect(paint).toBeGreaterThan(0);
+    expect(paint).toBeLessThan(300);
   });
 
   test("uses the color scheme of the system, or the chosen one also after a reload", async () => {

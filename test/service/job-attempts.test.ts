@@ -49,6 +49,21 @@ describe("an attempt", () => {
     expect(await describeJob(job)).toEqual(before);
   });
 
+  test("has a progress over time, whose older part becomes coarser at 120 samples", async () => {
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    await heartbeat(catalog, job, { log_tail: "no progress yet" });
+    for (let rows = 1; rows <= 130; rows++) await heartbeat(catalog, job, { progress: { rows_committed: rows } });
+    await finishAttempt(catalog, job, { status: "Succeeded", progress: { rows_committed: 131 } });
+    const samples = (await attemptsOf(job))[0]?.samples ?? [];
+    const rows = samples.map(({ rows_committed }) => rows_committed);
+    expect(rows.slice(0, 3)).toEqual([1, 3, 5]);
+    expect(rows.slice(-3)).toEqual([129, 130, 131]);
+    expect(rows).toHaveLength(60 + 11);
+    const times = samples.map(({ at_millis }) => at_millis);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
   test("learns that its job was canceled, and changes nothing then", async () => {
     const job = await openJob();
     await beginAttempt(catalog, job);

@@ -183,13 +183,14 @@ describe("the first rows of a table", () => {
   test("have images whole, up to a size, and those of structs", async () => {
     const images = [bytesOf(1000), bytesOf(1001, jpeg), bytesOf(shown.imageBytes), bytesOf(shown.imageBytes + 1)];
     const struct = new Struct([new Field("bytes", new Binary(), true), new Field("path", new Utf8(), true)]);
-    const { rows } = await firstRows({
+    const id = await createTable({
       plain: vectorFromArray(images, new Binary()),
       inside: vectorFromArray(
         images.map((bytes) => ({ bytes, path: "a" })),
         struct,
       ),
     });
+    const { rows } = (await catalog.call("listTableRows", { id })).body;
     const imageOf = (bytes: Buffer, media_type: string) => ({
       media_type,
       base64: bytes.toString("base64").replaceAll("=", ""),
@@ -201,7 +202,10 @@ describe("the first rows of a table", () => {
     ];
     expect(rows[0]?.[0]).toEqual({ text: "PNG image", length: 1000, unit: "bytes", image: first });
     expect(rows[1]?.[0]).toEqual({ text: "JPEG image", length: 1001, unit: "bytes", image: second });
-    expect(rows[2]?.[0]).toEqual({ text: "PNG image", length: shown.imageBytes, unit: "bytes", image: third });
+    // It exceeds the rest of the response.
+    expect(rows[2]?.[0]).toEqual({ text: "PNG image", length: shown.imageBytes, unit: "bytes" });
+    const alone = (await catalog.call("listTableRows", { id, columns: ["plain"], offset: 2, limit: 1 })).body;
+    expect(alone.rows[0]?.[0]?.image).toEqual(third);
     expect(rows[3]?.[0]).toEqual({ text: "PNG image", length: shown.imageBytes + 1, unit: "bytes" });
     expect(rows[0]?.[1]).toEqual({ text: "{bytes: PNG image, path: a}", image: first });
   });
@@ -242,6 +246,31 @@ describe("the first rows of a table", () => {
     const shownImages = rows.filter(([value]) => value?.image !== undefined);
     expect(shownImages.length).toBe(Math.floor(shown.answerBytes / (Math.ceil(shown.imageBytes / 3) * 4)));
     expect(rows[19]).toEqual([{ text: "PNG image", length: shown.imageBytes, unit: "bytes" }, { text: "19" }]);
+  });
+
+  test("are as many as fit into 200 KiB, with the offset of the next one, and whole values are cut to it", async () => {
+    const controls = "\u0001".repeat(shown.characters);
+    const wide = Object.fromEntries(
+      Array.from({ length: shown.columns }, (_, index) => [
+        `c${index}`,
+        vectorFromArray(
+          Array.from({ length: 5 }, () => controls.repeat(200)),
+          new Utf8(),
+        ),
+      ]),
+    );
+    const id = await createTable(wide);
+    const list = async (request: object) => {
+      const response = (await catalog.call("listTableRows", { id, ...request })).body;
+      expect(Buffer.byteLength(JSON.stringify(response))).toBeLessThan(200 * 1024);
+      return response;
+    };
+    const { rows, next_offset } = await list({});
+    expect([rows.length, next_offset]).toEqual([1, 1]);
+    expect((await list({ offset: 4 })).next_offset).toBeUndefined();
+    const whole = (await list({ columns: ["c0"], whole: true })).rows[0]?.[0];
+    expect(whole).toMatchObject({ length: controls.length * 200, unit: "characters" });
+    expect(whole?.text.length).toBeGreaterThan(30_000);
   });
 
   test("cut what a struct has in all, however many fields are in it", async () => {

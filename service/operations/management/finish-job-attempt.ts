@@ -1,5 +1,5 @@
 import { changed, move } from "../../domain/job.ts";
-import { alterAttempt } from "../../domain/job-attempt.ts";
+import { alterAttempt, sampled } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
@@ -9,6 +9,7 @@ export const finishJobAttempt: Handler<"finishJobAttempt"> = async (request, { s
     const { status = job.status, reason, progress = job.progress, result = {}, log_tail: logTail } = request;
     const finished = changed(job, { status: move(job.status, status), reason, progress, result });
     const endedAtMillis = finished.updatedAtMillis;
-    await updateAttempt(session, job.id, job.attempt, { endedAtMillis, reason, logTail });
+    const samples = await sampled(session, job, request.progress);
+    await updateAttempt(session, job.id, job.attempt, { endedAtMillis, reason, logTail, samples });
     return finished;
   });

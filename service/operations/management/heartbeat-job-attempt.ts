@@ -1,5 +1,5 @@
 import { changed } from "../../domain/job.ts";
-import { alterAttempt } from "../../domain/job-attempt.ts";
+import { alterAttempt, sampled } from "../../domain/job-attempt.ts";
 import { updateAttempt } from "../../store/job-attempts.ts";
 import type { Handler } from "../handler.ts";
 
@@ -12,6 +12,8 @@ export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (reques
       ...(progress !== undefined && { progress }),
       ...(reason !== undefined && { reason: reason === "" ? undefined : reason }),
     });
-    if (logTail !== undefined) await updateAttempt(session, job.id, job.attempt, { logTail });
+    const samples = await sampled(session, job, progress);
+    if (logTail !== undefined || samples !== undefined)
+      await updateAttempt(session, job.id, job.attempt, { logTail, samples });
     return beaten;
   });

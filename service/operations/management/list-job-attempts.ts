@@ -7,7 +7,7 @@ export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { stor
   const attempts = await listAttempts(store.read, job.id);
   return {
     attempts: attempts.map(
-      ({ number, claimedAtMillis, startedAtMillis, endedAtMillis, reason, platform, logTail }) => ({
+      ({ number, claimedAtMillis, startedAtMillis, endedAtMillis, reason, platform, logTail, samples }) => ({
         number,
         claimed_at_millis: claimedAtMillis,
         ...(startedAtMillis !== undefined && { started_at_millis: startedAtMillis }),
@@ -15,6 +15,7 @@ export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { stor
         ...(reason !== undefined && { reason }),
         platform: { ...platform },
         lines: linesOf(logTail),
+        samples: samples.map(([at_millis, rows_committed]) => ({ at_millis, rows_committed })),
       }),
     ),
   };

@@ -8,6 +8,9 @@ import type { Handler } from "../handler.ts";
 /** The table in which Geneva records errors of batches and rows. */
 const errorsTable = "geneva_errors";
 
+/** The maximum size of the errors that are read, whose tracebacks are then truncated. */
+const bytesMax = 4 * 1024 * 1024;
+
 /** Lists the errors of a job. A reader of the job may read Geneva's records of its errors. */
 export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) => {
   const { store, rows, isolatedNamespaces } = catalog;
@@ -19,7 +22,7 @@ export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) 
   const { result } = await rows.read(
     "firstRows",
     { id, caller: catalogCaller },
-    { limit: shown.rows, filter, whole: true },
+    { limit: shown.rows, filter, whole: true, bytesMax },
   );
   const names = result.columns.map(({ name }) => name);
   return {

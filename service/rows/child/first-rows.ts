@@ -29,6 +29,8 @@ interface Request {
   readonly columns?: readonly string[] | undefined;
   /** Reads values up to higher limits. */
   readonly whole?: boolean | undefined;
+  /** The maximum size of all values in bytes as JSON; that of ListTableRows when absent. */
+  readonly bytesMax?: number | undefined;
 }
 
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
@@ -51,7 +53,7 @@ export async function readFirstRows(dataset: OpenTable, request: Request): Promi
     version: dataset.version,
     columns: chosen.map(({ name }, index) => ({ name, is_shown: columns[index] !== undefined })),
     columns_in_all: fields.length,
-    rows: await readRows(dataset, columns, request),
+    ...(await readRows(dataset, columns, request)),
   };
 }
 
@@ -70,29 +72,67 @@ async function readRows(
   { table }: OpenTable,
   columns: readonly (ShownColumn | undefined)[],
   request: Request,
-): Promise<FirstRows["rows"]> {
+): Promise<Pick<FirstRows, "rows" | "next_offset">> {
   const { tableFromIPC } = await import("apache-arrow");
   const expressions = columns.flatMap((column) => column?.expressions ?? []);
-  if (expressions.length === 0) return [];
+  if (expressions.length === 0) return { rows: [] };
   const { limit, offset = 0, like } = request;
   const found = like === undefined ? selectedRows(table, request) : await similarRows(table, like, request);
   const page = found.select(selectionOf(expressions)).limit(limit).offset(Math.min(offset, rowsMax));
   const query = await rawQueryOf(page);
   const batches = await query.execute(1);
-  const rows: FirstRows["rows"] = [];
-  let bytesLeft: number = shown.answerBytes;
-  for (let file = await batches.next(); file !== null && bytesLeft > 0; file = await batches.next())
-    for (const row of tableFromIPC(file)) {
-      const values = readEach(columns, Object.values(row.toJSON()));
-      rows.push(
-        values.map((value) => {
-          const fitting = fitted(value, bytesLeft);
-          bytesLeft -= sizeOf(fitting);
-          return fitting;
-        }),
-      );
+  const answer = new BoundedRows(request.bytesMax ?? shown.answerBytes);
+  for (let file = await batches.next(); file !== null; file = await batches.next())
+    for (const row of tableFromIPC(file))
+      if (!answer.add(readEach(columns, Object.values(row.toJSON()))))
+        return { rows: answer.withImages(), next_offset: offset + answer.count };
+  return { rows: answer.withImages() };
+}
+
+type Row = FirstRows["rows"][number];
+
+/** The rows of a response of bounded size: their texts first, then as many images as fit. */
+class BoundedRows {
+  #bytesLeft: number;
+  #imageBytesLeft: number;
+  readonly #rows: Row[] = [];
+  readonly #images: [of: ShownValue, image: NonNullable<ShownValue["image"]>][] = [];
+
+  constructor(bytesMax: number) {
+    this.#bytesLeft = bytesMax;
+    this.#imageBytesLeft = bytesMax;
+  }
+
+  get count(): number {
+    return this.#rows.length;
+  }
+
+  /** Adds the texts of a row, and retains its images. @returns False if the row does not fit; the first one always does. */
+  add(values: readonly (ShownValue | null)[]): boolean {
+    const texts = values.map((value) => (value === null ? null : textOf(value)));
+    const size = sizeOf(texts);
+    if (this.#rows.length > 0 && size > this.#bytesLeft) return false;
+    this.#bytesLeft -= size;
+    this.#rows.push(texts);
+    for (const [index, value] of values.entries()) {
+      const text = texts[index];
+      if (value?.image === undefined || text == null || sizeOf(value.image) > this.#imageBytesLeft) continue;
+      this.#imageBytesLeft -= sizeOf(value.image);
+      this.#images.push([text, value.image]);
     }
-  return rows;
+    return true;
+  }
+
+  withImages(): Row[] {
+    for (const [of, image] of this.#images) {
+      // The name of the field and the comma.
+      const size = sizeOf(image) + 10;
+      if (size > this.#bytesLeft) continue;
+      this.#bytesLeft -= size;
+      of.image = image;
+    }
+    return this.#rows;
+  }
 }
 
 /** Returns the query for the rows of a filter in the order of a column. */
@@ -127,15 +167,17 @@ async function similarRows(table: Table, column: string, request: Request): Prom
   return filter === undefined ? query : query.where(filter);
 }
 
-/** Removes an image that exceeds the remaining size. */
-function fitted(value: ShownValue | null, bytesLeft: number): ShownValue | null {
-  if (value?.image === undefined || value.image.base64.length <= bytesLeft) return value;
-  const { image, ...rest } = value;
-  return rest;
+/** Returns a value without its image. A text that exceeds the whole response is cut. */
+function textOf({ image, ...value }: ShownValue): ShownValue {
+  if (sizeOf(value) <= shown.answerBytes) return value;
+  // JSON represents a character by six bytes at most.
+  const text = value.text.slice(0, Math.floor(shown.answerBytes / 6) - 100).toWellFormed();
+  return { length: value.text.length, unit: "characters", ...value, text };
 }
 
-function sizeOf(value: ShownValue | null): number {
-  return Buffer.byteLength(value?.text ?? "") + (value?.image?.base64.length ?? 0);
+/** Returns the size of a value as JSON in bytes. */
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value)) + 1;
 }
 
 function selectionOf(expressions: readonly string[]): Map<string, string> {
