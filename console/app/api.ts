@@ -52,7 +52,7 @@ export class ApiError extends Error {
 
 let credential = readCredential();
 /** The listener for a credential that is no longer accepted. */
-let onUnauthenticated = () => {};
+let onUnauthenticated = (_reason: string) => {};
 
 function readCredential(): Credential | undefined {
   try {
@@ -81,7 +81,7 @@ export function setCredential(next: Credential | undefined): void {
   }
 }
 
-export function whenUnauthenticated(listener: () => void): void {
+export function whenUnauthenticated(listener: (reason: string) => void): void {
   onUnauthenticated = listener;
 }
 
@@ -115,8 +115,9 @@ export async function call<Name extends OperationName>(
   }
   const answer = parse(text);
   if (response.ok) return answer ?? {};
-  if (response.status === 401 && credential !== undefined) onUnauthenticated();
-  throw new ApiError(response.status, answer?.detail ?? `The catalog answered ${response.status}.`);
+  const reason = answer?.detail ?? `The catalog answered ${response.status}.`;
+  if (response.status === 401 && credential !== undefined) onUnauthenticated(reason);
+  throw new ApiError(response.status, reason);
 }
 
 async function credentialHeaders(): Promise<Record<string, string>> {
@@ -134,8 +135,9 @@ async function currentToken(source: TokenSource): Promise<string> {
     throw new ApiError(0, "The issuer of your sign-in gives no answer.");
   }
   if (token !== undefined) return token;
-  onUnauthenticated();
-  throw new ApiError(401, "The session has ended.");
+  const reason = "the session has ended";
+  onUnauthenticated(reason);
+  throw new ApiError(401, reason);
 }
 
 function parse(text: string) {

@@ -7,6 +7,7 @@ import { ago, bytes, dateAndTime, day, parseName, timeOfDay } from "./format.ts"
 import { Pages } from "./list.tsx";
 import { readAll, useAction, useList } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
+import { typeOf } from "./schema.tsx";
 import { announce, confirm, Empty, Failure, Field, Hint, Input, Loaded, Mono, messageOf, readForm } from "./view.tsx";
 
 type Tags = AnswerTo<"listTableTags">["tags"];
@@ -203,7 +204,7 @@ function Principal({ name }: { readonly name: string }) {
   );
 }
 
-/** The rows and columns that a version added and removed. */
+/** The rows that a version added or deleted, and the columns that it added, removed or gave another type. */
 function Changes({
   id,
   branch,
@@ -222,9 +223,10 @@ function Changes({
           call("countTableRows", request, signal),
           call("describeTable", { ...request, load_detailed_metadata: true }, signal),
         ]);
-        return { rows, columns: schema?.fields.map(({ name }) => name) ?? [] };
+        return { rows, types: new Map(schema?.fields.map(({ name, type }) => [name, typeOf(type)])) };
       };
-      const before = version > 1 ? await read(version - 1).catch(() => undefined) : { rows: 0, columns: [] };
+      const before =
+        version > 1 ? await read(version - 1).catch(() => undefined) : { rows: 0, types: new Map<string, string>() };
       return { now: await read(version), before };
     },
   });
@@ -234,14 +236,19 @@ function Changes({
         const rows = `${now.rows.toLocaleString("en")} rows`;
         if (before === undefined) return <Hint>{rows}. The version before is gone.</Hint>;
         const net = now.rows - before.rows;
-        const added = now.columns.filter((name) => !before.columns.includes(name));
-        const removed = before.columns.filter((name) => !now.columns.includes(name));
+        const added = [...now.types.keys()].filter((name) => !before.types.has(name));
+        const removed = [...before.types.keys()].filter((name) => !now.types.has(name));
+        const retyped = [...now.types].flatMap(([name, type]) => {
+          const old = before.types.get(name);
+          return old === undefined || old === type ? [] : [`${name} from ${old} to ${type}`];
+        });
         const known = [
           net > 0 && `${net.toLocaleString("en")} rows added`,
           net < 0 && `${(-net).toLocaleString("en")} rows deleted`,
           net === 0 && "as many rows as before",
           added.length > 0 && `columns added: ${added.join(", ")}`,
           removed.length > 0 && `columns removed: ${removed.join(", ")}`,
+          retyped.length > 0 && `types changed: ${retyped.join(", ")}`,
         ];
         return <p class="changes">{[...known.filter(Boolean), `${rows} in all`].join(" · ")}</p>;
       }}

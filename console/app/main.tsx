@@ -15,7 +15,7 @@ import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in.tsx";
 import { TablePage } from "./table.tsx";
 import { TransactionsPage } from "./transactions.tsx";
-import { Loaded } from "./view.tsx";
+import { Loaded, sentence } from "./view.tsx";
 
 /** The pages, each with the link of the navigation that belongs to it. */
 const pages: ReadonlyMap<string, readonly [page: ComponentType<PageProps>, link: string]> = new Map([
@@ -56,7 +56,9 @@ function App() {
     end();
   }
   useLayoutEffect(() => {
-    whenUnauthenticated(() => end("Your credential is not accepted any more. Sign in again."));
+    whenUnauthenticated((reason) =>
+      end(`Your credential is not accepted any more. Sign in again. The reason: ${sentence(reason)}`),
+    );
     onSignedOut = () => end("You signed out in another tab.");
   }, []);
   const onCaller = (described: Caller) => setSession({ isKept: true, caller: described });

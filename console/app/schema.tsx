@@ -121,7 +121,8 @@ function fieldRows(field: FieldOf, outer: readonly string[]): Row[] {
 
 const isStruct = ({ type }: FieldOf["type"]) => type.toLowerCase().includes("struct");
 
-function typeOf(type: FieldOf["type"]): string {
+/** Returns the type of a column as text, such as `fixedsizelist<float32, 768>`. */
+export function typeOf(type: FieldOf["type"]): string {
   const inner = isStruct(type) ? [] : (type.fields ?? []).map((field) => typeOf(field.type));
   const more = [...inner, ...(type.length === undefined ? [] : [String(type.length)])];
   return more.length === 0 ? type.type : `${type.type}<${more.join(", ")}>`;

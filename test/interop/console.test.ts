@@ -377,7 +377,14 @@ describe("a table", () => {
     await figure("Rows").getByText("2", { exact: true }).waitFor();
     // Lance also counts the old copies of two updated rows.
     await figure("Deleted rows").getByText("3", { exact: true }).waitFor();
-    await row(page, /id_idx *id *BTREE/i).waitFor();
+    await figure("Size")
+      .getByText(/^[\d.]+ KiB$/)
+      .waitFor();
+    await figure("Fragments")
+      .getByText(/^\d small$/)
+      .waitFor();
+    await figure("Columns").getByText("6", { exact: true }).waitFor();
+    await row(page, /id_idx *id *BTREE *\d+ %, (no row|\d+) not indexed/i).waitFor();
     await page.getByText(/Version \d+ by DeleteFromTable of bootstrap/).waitFor();
     await row(page, "double").getByText("2 of 2 rows not filled").waitFor();
     const auto_build_index = [{ column: "caption", index_type: "BTREE", new_fragments: 1 }] as const;
@@ -390,6 +397,15 @@ describe("a table", () => {
     await page.getByRole("dialog").getByRole("combobox", { name: "Type" }).selectOption("FTS");
     await page.getByRole("dialog").getByRole("button", { name: "Build it" }).click();
     await page.getByRole("heading", { level: 1, name: "Index title" }).waitFor();
+    const openFromOverview = async (button: string, title: string, confirmation?: string) => {
+      await page.goBack();
+      await page.getByRole("button", { name: button, exact: true }).click();
+      if (confirmation) await page.getByRole("dialog").getByRole("button", { name: confirmation }).click();
+      await page.getByRole("heading", { level: 1, name: title }).waitFor();
+    };
+    await openFromOverview("Compact", "Compact table");
+    await openFromOverview("Clean up", "Clean up table", "Clean up");
+    await openFromOverview("Fill double", "Fill double");
     expect(complaints).toEqual([]);
   });
 
@@ -454,6 +470,8 @@ describe("a table", () => {
       { body: rows([4, 5]), key: await catalog.keyFor("loader", { studio: "writer" }) },
     );
     await catalog.call("deleteFromTable", { id, predicate: "n < 4" });
+    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", expression: "n * 2" }] });
+    await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "n", data_type: { type: "int64" } }] });
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/changing?show=history");
     const version = (n: number) => page.locator("li.version").filter({ hasText: `Version ${n}` });
@@ -461,6 +479,10 @@ describe("a table", () => {
     await version(2).getByText("loader").waitFor();
     await version(3).getByRole("button", { name: "Version 3" }).click();
     await version(3).getByText("3 rows deleted · 2 rows in all").waitFor();
+    await version(4).getByRole("button", { name: "Version 4" }).click();
+    await version(4).getByText("as many rows as before · columns added: twice · 2 rows in all").waitFor();
+    await version(5).getByRole("button", { name: "Version 5" }).click();
+    await version(5).getByText("types changed: n from int32 to int64").waitFor();
     await version(2).getByRole("button", { name: "Version 2" }).click();
     await version(2).getByText("2 rows added · 5 rows in all").waitFor();
     await version(2).getByRole("button", { name: "Tag version 2" }).click();
@@ -473,7 +495,7 @@ describe("a table", () => {
     await version(2).getByRole("button", { name: "Version 2" }).click();
     await version(2).getByRole("button", { name: "Restore version 2" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Restore it" }).click();
-    await version(4).getByText("RestoreTable").waitFor();
+    await version(6).getByText("RestoreTable").waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -1240,6 +1262,11 @@ describe("the page", () => {
         await page.setViewportSize(viewport);
         const overflow = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
         if (overflow > 0) faults.push(`${where}: is ${overflow} pixels wider than ${viewport.width}`);
+        const broken = (await page.evaluate(`[
+          ...[...document.querySelectorAll(".mono.short")].filter((each) => each.getClientRects().length > 1),
+          ...[...document.querySelectorAll("main th")].filter((each) => each.scrollWidth > each.clientWidth + 1),
+        ].map((each) => each.outerHTML)`)) as string[];
+        faults.push(...broken.map((fault) => `${where}: breaks a word or overlaps: ${fault}`));
       }
       // The colors do not depend on the width, and nothing else depends on the colors.
       await page.setViewportSize(phone);
