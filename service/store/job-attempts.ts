@@ -23,7 +23,9 @@ export type ProgressSample = readonly [atMillis: number, rows: number];
 
 type NewRow = Pick<Schema["job_attempts"], "job_id" | "number" | "claimed_at" | "platform">;
 const insert = statement((db, p: NewRow) =>
-  db.insertInto("job_attempts").values({ ...pick(p, "job_id", "number", "claimed_at", "platform"), log_tail: "" }),
+  db
+    .insertInto("job_attempts")
+    .values({ ...pick(p, "job_id", "number", "claimed_at", "platform"), log_tail: "", samples: "[]" }),
 );
 
 /** Inserts an attempt that has not started. */
