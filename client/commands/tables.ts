@@ -1,7 +1,7 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { stringify } from "yaml";
-import type { CatalogAnswer, CatalogClient } from "../catalog/catalog-client.ts";
+import type { CatalogAnswer, CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
@@ -10,6 +10,9 @@ import { addLocalOption } from "./local.ts";
 import { limitOption, print, printTable } from "./output.ts";
 
 type Described = CatalogAnswer<import("@tiltyard/protocol").Contracts["describeTable"]>;
+
+/** The maximum number of rows that `tables head` prints. */
+const headMax = 100;
 
 interface LimitOptions extends CatalogOptions {
   readonly limit: number;
@@ -48,7 +51,7 @@ export function tablesCommand(): Command {
     .addOption(limitOption("the number of rows, 100 at most", 10))
     .action(async (table: string, options: LimitOptions) => {
       const { management } = catalogOf(options);
-      const { columns, rows } = await management.listTableRows({ id: parseIdentifier(table), limit: options.limit });
+      const { columns, rows } = await firstRows(management, parseIdentifier(table), Math.min(options.limit, headMax));
       const names = columns.map(({ name }) => name);
       const cells = rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index], value?.text ?? ""])));
       printTable(options, cells, names);
@@ -97,6 +100,18 @@ export function tablesCommand(): Command {
 
 export function addTableCommand(to: Command, name: string, description: string): Command {
   return addCatalogCommand(to, name, description).argument("<table>", "the table's identifier, e.g. 'prod$films'");
+}
+
+/** Reads the first rows of a version of a table, with several requests if they exceed one response. */
+async function firstRows(management: ManagementClient, id: readonly string[], limit: number) {
+  const { columns, rows, version, ...first } = await management.listTableRows({ id, limit });
+  let next = first.next_offset;
+  while (next !== undefined) {
+    const page = await management.listTableRows({ id, version, offset: next, limit: limit - rows.length });
+    rows.push(...page.rows);
+    next = page.next_offset;
+  }
+  return { columns, rows };
 }
 
 /** Describes a table with its schema, or without a schema if the catalog cannot read the data of tables. */

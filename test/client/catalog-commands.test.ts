@@ -1,6 +1,7 @@
 /** The commands of the catalog against a running catalog. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { describe, expect, test } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
 import { runCommandLine as runCatalogCommandLine } from "../../service/command-line.ts";
@@ -214,6 +215,17 @@ describe("browsing", () => {
     expect((await tiltyard("tables", "versions", table)).stdout).toMatch(
       /^VERSION +CREATED +MANIFEST BYTES\n1 +20\S+ +\d+\n$/,
     );
+  });
+
+  test("the first rows of a table are printed also if they exceed one response", async () => {
+    const id = ["long_rows"];
+    const texts = Array.from({ length: 100 }, (_, index) => `${index} ${"\u{1F3AC}".repeat(290)}`);
+    const column = () => vectorFromArray(texts, new Utf8());
+    const body = tableToIPC(new Table({ a: column(), b: column(), c: column() }), "stream");
+    await catalog.call("createTable", { id }, { body });
+    expect((await catalog.call("listTableRows", { id, limit: 100 })).body.next_offset).toBeGreaterThan(0);
+    const rows = await json("tables", "head", "long_rows", "--limit", "100");
+    expect(rows.map(({ a }: { a: string }) => a)).toEqual(texts);
   });
 
   test("a table that is only declared says so", async () => {

@@ -107,7 +107,9 @@ describe.each(Object.keys(contents))("the package of %s", (name) => {
 test("the console, the protocol and the runner contain the files that they read", () => {
   expect(unpack("console").files).toEqual(
     expect.arrayContaining(
-      ["index.html", "main.js", "theme.js", "console.css", "swagger-ui-bundle.js"].map((file) => `assets/${file}`),
+      ["index.html", "main.js", "issuer.js", "theme.js", "console.css", "swagger-ui-bundle.js"].map(
+        (file) => `assets/${file}`,
+      ),
     ),
   );
   expect(unpack("protocol").files).toContain("api-document/examples.json");
