@@ -15,6 +15,7 @@ import { version } from "./version.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
+  readonly standby?: boolean;
   readonly address?: string;
   readonly catalog?: string;
   readonly numCpus?: number;
@@ -61,6 +62,7 @@ function tiltyardRunner(): Command {
     .description("run the catalog's jobs on Ray")
     .version(version)
     .option("--local", "start a Ray on this machine")
+    .option("--standby", "with --local, keep a Python process ready for the next job")
     .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
     .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")
     .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
@@ -91,10 +93,9 @@ async function run(options: Options): Promise<void> {
   const catalog = catalogOf(options, environment);
   await using ray = rayOf(options, environment, signal);
   const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
+  const rayPlatform = ray === undefined ? undefined : new RayPlatform({ ...where, ray: () => ray.get() });
   const { platform, reap } =
-    ray !== undefined
-      ? { platform: new RayPlatform({ ...where, ray: () => ray.get() }), reap: async () => {} }
-      : await openRayJobs(options, where);
+    rayPlatform === undefined ? await openRayJobs(options, where) : { platform: rayPlatform, reap: async () => {} };
   const reconciler = new Reconciler(
     { jobs: new CatalogJobs(createManagementClient(catalog)), platform },
     {
@@ -113,7 +114,13 @@ async function run(options: Options): Promise<void> {
     await platform.list();
     tell(`running the jobs of ${catalog.url}`);
     await Promise.all([
-      repeat(() => reconciler.reconcile(), { pauseMs: pauseMs.passes, signal, tell }),
+      repeat(
+        async () => {
+          await reconciler.reconcile();
+          if (options.standby === true) await rayPlatform?.prepare();
+        },
+        { pauseMs: pauseMs.passes, signal, tell },
+      ),
       repeat(() => reap(tell), { pauseMs: pauseMs.reaping, signal, tell }),
     ]);
   } catch (error) {

@@ -39,7 +39,7 @@ export interface Platform {
   /** Returns the last lines of its output; empty if they are unavailable. */
   lastLines(attempt: PlatformAttempt): Promise<string>;
   /** Returns the properties of the job that show users where an attempt runs. */
-  describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>>;
+  describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>>;
 }
 
 /**
@@ -50,10 +50,15 @@ export function bareIdOf(jobId: string): string {
   return parseIdentifier(jobId).at(-1) ?? "";
 }
 
+/** Returns the arguments of the command of an attempt. */
+export function argumentsOf(jobId: string, number: number, leaseSeconds: number): string[] {
+  return ["--attempt", `${number}`, "--lease-seconds", `${leaseSeconds}`, "--", jobId];
+}
+
 /** Returns the shell command of an attempt. The id must be quoted, because callers choose the names of namespaces in it. */
 export function entrypointOf(jobId: string, number: number, leaseSeconds: number): string {
   const quoted = `'${jobId.replaceAll("'", `'\\''`)}'`;
-  return `python -m tiltyard.job --attempt ${number} --lease-seconds ${leaseSeconds} -- ${quoted}`;
+  return ["python -m tiltyard.job", ...argumentsOf(jobId, number, leaseSeconds).slice(0, -1), quoted].join(" ");
 }
 
 const logLines = 40;

@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { cp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import writeFileAtomic from "write-file-atomic";
+import { type JobDetails, JobError } from "@tiltyard/client";
+import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
+  argumentsOf,
   bareIdOf,
   entrypointOf,
   lastLinesOf,
@@ -14,13 +11,13 @@ import {
   type PlatformAttempt,
   type StartRequest,
 } from "./platform.ts";
-import { runtimeOf } from "./runtime-env.ts";
+import { type Runtime, runtimeOf } from "./runtime-env.ts";
+import { isOpen, keyFile, Standby, type SubmittedRay, submit } from "./standby.ts";
 
-/** The Python package that runs a job inside Ray. It is uploaded with each job, so that no installation is needed. */
-const pythonPackage = join(import.meta.dirname, "job/tiltyard");
-/** The file in the job's working directory, which every node of the Ray receives. */
-const keyFile = "api-key";
 const idPattern = /^tiltyard-.+-(\d+)$/;
+
+/** The time without a job after which no process waits for the next one. */
+const standbyMs = 10 * 60_000;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
   PENDING: "starting",
@@ -33,14 +30,29 @@ const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
 /** The connections of the platform. */
 export interface RayPlatformOptions {
   /** Returns the current Ray, which is a new one after the death of the previous one. */
-  readonly ray: () => Promise<{ readonly dashboardUrl: string; readonly jobs: JobsApi }>;
+  readonly ray: () => Promise<SubmittedRay>;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
 }
 
-/** Runs attempts as jobs of one Ray through its Jobs API. The name of a job is derived from its attempt. */
+/** The name of an attempt and the process that has waited for it. */
+interface Assigned {
+  readonly name: string;
+  readonly jobId: string;
+  readonly standby: Standby;
+}
+
+/**
+ * Runs attempts as jobs of one Ray through its Jobs API. The name of a job is derived from its attempt, unless a process
+ * on the runner's own Ray has waited for the attempt.
+ */
 export class RayPlatform implements Platform {
   readonly #options: RayPlatformOptions;
+  /** The process that waits for the next attempt. */
+  #standby: Standby | undefined;
+  readonly #assigned = new Map<string, Assigned>();
+  /** The environment and the time of the last attempt. */
+  #last = { env: runtimeOf(undefined).env, at: performance.now() };
 
   constructor(options: RayPlatformOptions) {
     this.#options = options;
@@ -48,12 +60,44 @@ export class RayPlatform implements Platform {
 
   async list(): Promise<readonly PlatformAttempt[]> {
     const { jobs } = await this.#options.ray();
-    return (await jobs.list()).flatMap((details) => {
-      const [, number] = idPattern.exec(details.submission_id ?? "") ?? [];
-      const jobId = details.metadata?.tiltyard_job;
-      if (number === undefined || jobId === undefined) return [];
-      return [{ jobId, number: Number(number), state: states[details.status], message: firstLineOf(details) }];
-    });
+    return (await jobs.list()).flatMap((details) => this.#toAttempt(details));
+  }
+
+  #toAttempt(details: JobDetails): PlatformAttempt[] {
+    const id = details.submission_id ?? "";
+    const assigned = this.#assigned.get(id);
+    const [, number] = idPattern.exec(assigned?.name ?? id) ?? [];
+    const jobId = assigned?.jobId ?? details.metadata?.tiltyard_job;
+    if (number === undefined || jobId === undefined) return [];
+    return [{ jobId, number: Number(number), state: states[details.status], message: firstLineOf(details) }];
+  }
+
+  /**
+   * Starts a process that waits for the next attempt while no attempt runs, and ends it if no job has used it for some
+   * time. Its environment is that of the last attempt.
+   */
+  async prepare(): Promise<void> {
+    const ray = await this.#options.ray();
+    const found = await ray.jobs.list();
+    const open = new Set(found.flatMap((each) => (isOpen(each) ? [each.submission_id] : [])));
+    for (const [id, { standby }] of this.#assigned) if (!open.has(id)) standby.discard();
+    const isIdle = performance.now() - this.#last.at > standbyMs;
+    if (this.#standby !== undefined && (isIdle || !this.#standby.fits(ray, this.#last.env))) {
+      this.#standby.discard();
+      this.#standby = undefined;
+    }
+    // A process that died would die again.
+    if (this.#standby !== undefined && !open.has(this.#standby.submissionId)) return this.#waitForJob();
+    const isBusy = found.some((each) => isOpen(each) && this.#toAttempt(each).length > 0);
+    if (this.#standby === undefined && !isIdle && !isBusy)
+      this.#standby = await Standby.start(ray, this.#last.env, this.#options.catalogUrl).catch(() =>
+        this.#waitForJob(),
+      );
+  }
+
+  /** Prepares nothing before the next job, which then shows the error. */
+  #waitForJob(): undefined {
+    this.#last.at = Number.NEGATIVE_INFINITY;
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
@@ -65,34 +109,42 @@ export class RayPlatform implements Platform {
     const { env, headImage, workerImage } = runtimeOf(manifest);
     if (headImage !== undefined || workerImage !== undefined)
       throw new NeedsError("manifest: this Ray does not run in a container, so it cannot use another image");
-    const { jobs } = await this.#options.ray();
+    const ray = await this.#options.ray();
     const { catalogUrl, leaseSeconds } = this.#options;
-    const folder = mkdtempSync(join(tmpdir(), "tiltyard-job-"));
+    this.#last = { env, at: performance.now() };
+    const standby = await this.#takeStandby(ray, env);
+    if (standby !== undefined) {
+      this.#assigned.set(standby.submissionId, { name: nameOf(job.id, number), jobId: job.id, standby });
+      standby.assign(argumentsOf(job.id, number, leaseSeconds), apiKey);
+      return;
+    }
     try {
-      // A failing disk ends the whole process in `cpSync`, which Node implements in C++.
-      await cp(pythonPackage, join(folder, "tiltyard"), { recursive: true });
-      // Ray shows the variables of a job in its logs and dashboard, so the key is in a file.
-      writeFileAtomic.sync(join(folder, keyFile), apiKey, { mode: 0o600 });
-      await jobs.submit({
+      await submit(ray, {
         entrypoint: entrypointOf(job.id, number, leaseSeconds),
-        submissionId: submissionIdOf(job.id, number),
-        workingDirectory: folder,
-        runtimeEnv: {
-          ...env,
-          env_vars: { ...env.env_vars, TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile },
-        },
+        submissionId: nameOf(job.id, number),
+        env,
+        connection: { TILTYARD_CATALOG_URL: catalogUrl, TILTYARD_API_KEY_FILE: keyFile },
+        apiKey,
         metadata: { tiltyard_job: job.id },
       });
     } catch (error) {
       if (!(error instanceof JobError && error.message.includes("already exists"))) throw error;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
     }
+  }
+
+  /** Returns the process that waits in an environment, once. */
+  async #takeStandby(ray: SubmittedRay, env: Runtime["env"]): Promise<Standby | undefined> {
+    const standby = this.#standby;
+    if (standby === undefined || !standby.fits(ray, env)) return undefined;
+    this.#standby = undefined;
+    if (await standby.isAlive().catch(() => false)) return standby;
+    standby.discard();
+    return undefined;
   }
 
   async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
     try {
-      await (await this.#options.ray()).jobs.stop(submissionIdOf(jobId, number));
+      await (await this.#options.ray()).jobs.stop(this.#submissionOf(jobId, number));
     } catch (error) {
       if (!(error instanceof JobError && error.message.includes("does not exist"))) throw error;
     }
@@ -103,24 +155,30 @@ export class RayPlatform implements Platform {
 
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     try {
-      return lastLinesOf(await (await this.#options.ray()).jobs.output(submissionIdOf(jobId, number)));
+      return lastLinesOf(await (await this.#options.ray()).jobs.output(this.#submissionOf(jobId, number)));
     } catch (error) {
       if (error instanceof JobError) return "";
       throw error;
     }
   }
 
-  async describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>> {
-    const { dashboardUrl } = await this.#options.ray();
-    return { ray_address: dashboardUrl, ray_submission_id: submissionIdOf(jobId, number) };
+  async describe({ id, parameters }: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
+    const ray = await this.#options.ray();
+    const next = this.#standby?.fits(ray, runtimeOf(parameters.manifest).env) ? this.#standby.submissionId : undefined;
+    return { ray_address: ray.dashboardUrl, ray_submission_id: next ?? this.#submissionOf(id, number) };
+  }
+
+  #submissionOf(jobId: string, number: number): string {
+    const name = nameOf(jobId, number);
+    return [...this.#assigned].find(([, assigned]) => assigned.name === name)?.[0] ?? name;
   }
 }
 
 /**
- * Returns the id of an attempt's job. Ray accepts each id once, so an attempt starts only once even if it is submitted
- * repeatedly.
+ * Returns the name of an attempt, which is the id of its job. Ray accepts each id once, so an attempt starts only once
+ * even if it is submitted repeatedly.
  */
-function submissionIdOf(jobId: string, number: number): string {
+function nameOf(jobId: string, number: number): string {
   return `tiltyard-${bareIdOf(jobId)}-${number}`;
 }
 

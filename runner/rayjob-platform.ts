@@ -141,8 +141,8 @@ export class RayJobPlatform implements Platform {
     return lastLinesOf(found?.status?.message ?? "");
   }
 
-  async describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>> {
-    return { ray_job: `${this.#options.api.namespace}/${nameOf(jobId, number)}` };
+  async describe({ id }: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
+    return { ray_job: `${this.#options.api.namespace}/${nameOf(id, number)}` };
   }
 
   /** Returns the template of a job's Ray cluster. @throws NeedsError */

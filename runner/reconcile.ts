@@ -106,7 +106,7 @@ export class Reconciler {
   async #isUnsubmitted(job: OpenJob): Promise<boolean> {
     if (job.started_at_millis !== undefined || this.#resubmitted.has(heartbeatKey(job))) return false;
     if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return false;
-    const own = Object.entries(await this.#platform.describe(job.id, job.attempt));
+    const own = Object.entries(await this.#platform.describe(job, job.attempt));
     return own.every(([name, value]) => job.platform[name] === value);
   }
 
@@ -170,7 +170,7 @@ export class Reconciler {
 
   async #start(job: OpenJob): Promise<boolean> {
     const number = job.attempt + 1;
-    if (!(await this.#jobs.claimNext(job, await this.#platform.describe(job.id, number)))) return true;
+    if (!(await this.#jobs.claimNext(job, await this.#platform.describe(job, number)))) return true;
     this.#tell({ job: job.id, text: `attempt ${number}` });
     try {
       const apiKey = await this.#jobs.makeKey(job.id, number);

@@ -1,4 +1,5 @@
 import { parseIdentifier } from "@tiltyard/protocol";
+import type { OpenJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
 
 /** The namespace of Geneva's records for all namespaces that belong to no team. */
@@ -57,8 +58,8 @@ export class TeamPlatform implements Platform {
     return this.#placeOf(attempt.jobId).lastLines(attempt);
   }
 
-  async describe(jobId: string, number: number): Promise<Readonly<Record<string, string>>> {
-    return this.#placeOf(jobId).describe(jobId, number);
+  async describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
+    return this.#placeOf(job.id).describe(job, number);
   }
 
   /** Returns the platform of a job. The id of a job begins with the namespace of its table. */

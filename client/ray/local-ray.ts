@@ -27,6 +27,8 @@ export interface LocalRayOptions {
 export interface LocalRay extends AsyncDisposable {
   readonly version: string;
   readonly dashboardUrl: string;
+  /** The folder of its files, which is deleted when it stops. */
+  readonly folder: string;
   readonly jobs: JobsApi;
   /** The token that Ray requires of its clients; undefined for a Ray without token authentication. */
   readonly token: string | undefined;
@@ -89,6 +91,7 @@ export async function startLocalRay({ env, numCpus, signal, ...options }: LocalR
   return {
     version,
     dashboardUrl,
+    folder,
     token,
     get hasEnded() {
       return companion.hasEnded;

@@ -15,26 +15,40 @@ const program = join(import.meta.dirname, "jobs.py");
 
 const Options = z.object({ rows: upTo(100_000_000).default(1_000_000), rounds: numbers.rounds.default(3) });
 
-/** Fills a column of many rows alternately by a job and by Geneva alone on a separate Ray, and prints each duration. */
+const Seconds = z.object({ first_row: z.number(), end: z.number() });
+const Measured = z.object({ cold: Seconds, warm: Seconds, geneva: Seconds }).partial();
+type Seconds = z.infer<typeof Seconds>;
+
+/** Fills a column of many rows alternately by jobs and by Geneva alone on a separate Ray, and prints each duration. */
 export async function measureJobs(args: readonly string[]): Promise<void> {
   const { rows, rounds } = readArguments(args, Options);
   const python = preparePython();
   const folder = makeFolder();
-  const seconds = { tiltyard: [] as number[], geneva: [] as number[] };
+  const all = { cold: [] as Seconds[], warm: [] as Seconds[], geneva: [] as Seconds[] };
   for (let round = 0; round < rounds; round += 1) {
-    seconds.tiltyard.push(await fillByJob(python, join(folder, `catalog-${round}`), rows));
     mkdirSync(join(folder, `geneva-${round}`));
-    seconds.geneva.push(await run(python, ["geneva", join(folder, `geneva-${round}`), `${rows}`]));
+    const geneva = () => run(python, ["geneva", join(folder, `geneva-${round}`), `${rows}`]);
+    const measured = { ...(await fillByJobs(python, join(folder, `catalog-${round}`), rows)), ...(await geneva()) };
+    for (const name of ["cold", "warm", "geneva"] as const) if (measured[name]) all[name].push(measured[name]);
   }
-  for (const [name, all] of Object.entries(seconds)) {
-    const middle = all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? Number.NaN;
-    const each = all.map((one) => one.toFixed(1)).join(", ");
-    process.stdout.write(`${name}: ${middle.toFixed(1)} s (${each}), ${Math.round(rows / middle)} rows/s\n`);
-  }
+  process.stdout.write(`${rows} rows, seconds: the median (each round)\n`);
+  print("first row of a runner's first job", all.cold, "first_row");
+  print("first row of a warm job", all.warm, "first_row");
+  print("first row of Geneva, Ray already up", all.geneva, "first_row");
+  const [warm, geneva] = [print("warm job", all.warm, "end"), print("Geneva, Ray already up", all.geneva, "end")];
+  process.stdout.write(`ratio: ${(warm / geneva).toFixed(2)}\n`);
 }
 
-/** Measures one job in a new catalog, as Geneva has a new folder. The measurement begins when the runner's Ray is ready. */
-async function fillByJob(python: string, folder: string, rows: number): Promise<number> {
+/** @returns The median. */
+function print(name: string, all: readonly Seconds[], what: keyof Seconds): number {
+  const sorted = all.map((each) => each[what]).toSorted((a, b) => a - b);
+  const middle = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  process.stdout.write(`${name}: ${middle.toFixed(1)} (${all.map((each) => each[what].toFixed(1)).join(", ")})\n`);
+  return middle;
+}
+
+/** Measures jobs in a new catalog, as Geneva has a new folder. */
+async function fillByJobs(python: string, folder: string, rows: number): Promise<z.infer<typeof Measured>> {
   await using catalog = await startTiltyard(folder);
   await using _ = await startRunner(python, catalog.url, developmentKeyFile(folder));
   return await run(python, ["tiltyard", catalog.url, developmentKeyFile(folder), `${rows}`]);
@@ -46,7 +60,7 @@ async function startRunner(python: string, url: string, keyFile: string): Promis
     TILTYARD_CATALOG_URL: url,
     TILTYARD_API_KEY: readFileSync(keyFile, "utf8").trim(),
   };
-  const runner = spawn(process.execPath, ["runner/main.ts", "--local"], {
+  const runner = spawn(process.execPath, ["runner/main.ts", "--local", "--standby"], {
     cwd: project,
     env: environmentWith(environment),
     stdio: ["ignore", "ignore", "pipe"],
@@ -71,8 +85,8 @@ function printed(child: ChildProcess, text: string): Promise<void> {
   });
 }
 
-/** Runs the program. @returns The last number that it prints. */
-async function run(python: string, args: readonly string[]): Promise<number> {
+/** Runs the program. @returns What its last line says. */
+async function run(python: string, args: readonly string[]): Promise<z.infer<typeof Measured>> {
   const child = spawn(python, [program, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -83,5 +97,5 @@ async function run(python: string, args: readonly string[]): Promise<number> {
   });
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${program} ${args[0]} ended with ${code}: ${stderr}`);
-  return Number(stdout.trim().split("\n").at(-1));
+  return Measured.parse(JSON.parse(stdout.trim().split("\n").at(-1) ?? ""));
 }

@@ -1,9 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { expect, test } from "vitest";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JobsApi } from "../../client/index.ts";
+import type { OpenJob } from "../../runner/jobs.ts";
 import { RayPlatform } from "../../runner/ray-platform.ts";
 import { jobUuid, openJob } from "../support/open-job.ts";
-import { startTestDashboard } from "../support/ray-dashboard.ts";
+import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const program = "python -m tiltyard.job";
 
@@ -42,4 +46,88 @@ test("refuses a Ray cluster of an unknown name, because it has one Ray", async (
   });
   const job = { ...openJob("ns"), parameters: { column: "c", cluster: "gpu" } };
   await expect(platform.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/^cluster: "gpu" is unknown/);
+});
+
+describe("the process that waits for the next attempt", () => {
+  let dashboard: TestDashboard;
+  let folder: string;
+  let platform: RayPlatform;
+  beforeEach(async () => {
+    dashboard = await startTestDashboard();
+    dashboard.script = () => ({ logs: [""], statuses: ["RUNNING"] });
+    folder = temporaryFolder("ray-");
+    platform = platformOf({ folder });
+  });
+  afterEach(() => dashboard.stop());
+
+  const platformOf = (own: { readonly folder?: string }) => {
+    const ray = { dashboardUrl: dashboard.url, jobs: new JobsApi(dashboard.url, undefined), ...own };
+    return new RayPlatform({ ray: async () => ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20 });
+  };
+  const start = (job: OpenJob, apiKey: string) => platform.start({ job, number: 1, apiKey });
+  const [first, second] = [openJob("one"), { ...openJob("two"), id: "two$01a202d5-72e1-748d-90d9-eb704f5cc3f8" }];
+  const waiting = () => readdirSync(folder);
+  const end = (id: string | undefined) => dashboard.jobs.get(id ?? "")?.statuses.splice(0, 1, "SUCCEEDED");
+
+  test("serves one attempt, whose key is in a folder of its own", async () => {
+    await platform.prepare();
+    const [standby = ""] = dashboard.jobs.keys();
+    const described = await platform.describe(first, 1);
+    expect(described).toEqual({ ray_address: dashboard.url, ray_submission_id: standby });
+    await start(first, "first-key");
+    await platform.prepare();
+    await start(second, "second-key");
+    expect(await platform.describe(first, 1)).toEqual(described);
+
+    expect([...dashboard.jobs.keys()]).toEqual([standby, expect.stringMatching(/^tiltyard-01a202d5.*f8-1$/)]);
+    const [name = ""] = waiting();
+    expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
+    const read = (file: string) => readFileSync(join(folder, name, file), "utf8");
+    expect(read("api-key")).toBe("first-key");
+    expect(JSON.parse(read("attempt.json"))).toEqual(["--attempt", "1", "--lease-seconds", "20", "--", first.id]);
+    expect(JSON.stringify([...dashboard.jobs.values()])).not.toMatch(/first-key|second-key/);
+    expect((await platform.list()).map(({ jobId }) => jobId)).toEqual([first.id, second.id]);
+
+    await platform.stop({ jobId: first.id, number: 1 });
+    expect(dashboard.jobs.get(standby)?.statuses).toEqual(["STOPPED"]);
+    await platform.prepare();
+    expect(waiting()).toEqual([]);
+  });
+
+  test("serves one of two attempts that start at the same time", async () => {
+    await platform.prepare();
+    await Promise.all([start(first, "first-key"), start(second, "second-key")]);
+    expect(dashboard.jobs.size).toBe(2);
+    expect((await platform.list()).map(({ jobId }) => jobId).toSorted()).toEqual([first.id, second.id]);
+  });
+
+  test("is replaced when a job has another environment", async () => {
+    await platform.prepare();
+    const [before] = waiting();
+    await start({ ...first, parameters: { column: "c", manifest: '{"env_vars": {"WORD": "x"}}' } }, "key");
+    const [, cold] = dashboard.jobs.keys();
+    end(cold);
+    await platform.prepare();
+    const [after] = waiting();
+    expect(after).not.toBe(before);
+    expect([...dashboard.jobs.values()].at(-1)?.runtime_env.env_vars).toMatchObject({ WORD: "x" });
+    // The key of the job that ran before is in neither of them.
+    expect(readdirSync(join(folder, `${after}`))).toEqual([]);
+  });
+
+  test("is not used after its death, and not started again before the next job", async () => {
+    await platform.prepare();
+    const [standby] = dashboard.jobs.keys();
+    end(standby);
+    await platform.prepare();
+    await platform.prepare();
+    await start(first, "key");
+    expect([...dashboard.jobs.keys()]).toEqual([standby, `tiltyard-${jobUuid}-1`]);
+    expect(waiting()).toEqual([]);
+  });
+
+  test("does not run on a Ray that another process started", async () => {
+    await platformOf({}).prepare();
+    expect(dashboard.jobs.size).toBe(0);
+  });
 });

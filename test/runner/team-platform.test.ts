@@ -41,7 +41,7 @@ describe("a platform of several teams", () => {
     await platform.forget(attempt);
     expect(calls).toEqual(["start", "stop", "forget"].map((method) => `${place} ${method} ${job.id}`));
     expect(await platform.lastLines(attempt)).toBe(place);
-    expect(await platform.describe(job.id, 1)).toEqual({ place });
+    expect(await platform.describe(job, 1)).toEqual({ place });
   });
 
   test("runs a job of a table in the root as no team, even if its name is a team's", async () => {

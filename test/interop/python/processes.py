@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import signal
 from pathlib import Path
 
 
@@ -16,11 +18,45 @@ def processes(is_meant) -> list[int]:
 
 
 def drivers_of(job: str) -> list[int]:
-    """Returns the processes that run a job."""
-    return processes(lambda arguments: arguments[1:3] == ["-m", "tiltyard.job"] and job in arguments)
+    """Returns the processes that run a job. One that waited for a job has received its arguments in a file."""
+
+    def runs(arguments: list[str]) -> bool:
+        if arguments[1:3] == ["-m", "tiltyard.job.standby"]:
+            return job in json.loads(Path(arguments[3], "attempt.json").read_text())
+        return arguments[1:3] == ["-m", "tiltyard.job"] and job in arguments
+
+    return processes(runs)
 
 
 def ray_folders(owner: int) -> list[Path]:
-    """Returns the folders of the Rays that a process started."""
-    files = Path("/tmp").glob("ray-*/tiltyard-owner.json")
-    return [file.parent for file in files if json.loads(file.read_text())["pid"] == owner]
+    """Returns the folders of the Rays that a process started. Another process may be writing its name right now."""
+    found = []
+    for file in Path("/tmp").glob("ray-*/tiltyard-owner.json"):
+        with contextlib.suppress(OSError, json.JSONDecodeError):
+            if json.loads(file.read_text())["pid"] == owner:
+                found.append(file.parent)
+    return found
+
+
+def ancestors_of(pid: int) -> list[int]:
+    found = []
+    while pid > 1:
+        try:
+            # The name of the program is in parentheses and may contain any characters.
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            break
+        found.append(pid)
+    return found
+
+
+def ray_heads(owner: int) -> list[int]:
+    """Returns the heads of the Rays that a process started. Others may run on this machine."""
+    heads = processes(lambda arguments: arguments[0].endswith("/gcs_server"))
+    return [head for head in heads if owner in ancestors_of(head)]
+
+
+def kill_all(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

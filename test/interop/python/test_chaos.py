@@ -1,4 +1,4 @@
-"""Backfills while the runner, the job, the Ray head and the catalog are killed at random.
+"""Backfills, compactions, index builds and clean-ups while the runner, the job, the Ray head and the catalog are killed at random.
 
 TILTYARD_TEST_CHAOS_BACKFILLS is their number, TILTYARD_TEST_CHAOS_SEED selects the kills. With pytest's -s it prints
 each backfill at its end, and all of them at the end of the test.
@@ -9,24 +9,26 @@ import contextlib
 import json
 import os
 import random
-import signal
 import threading
 import time
 from pathlib import Path
 
 import geneva
+import lance
 import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from jobs import ROWS, backfill, describe, values, write_films
-from processes import drivers_of, processes
+from processes import ancestors_of, drivers_of, kill_all, ray_folders, ray_heads
 from runner import Runner
 
 BACKFILLS = int(os.environ.get("TILTYARD_TEST_CHAOS_BACKFILLS", "1"))
 SEED = int(os.environ.get("TILTYARD_TEST_CHAOS_SEED", "45"))
 KILLS_OF_ONE = 2
-BACKFILL_SECONDS = 300
+BACKFILL_SECONDS = 900
 LEASE_SECONDS = "5"
+# The disk space that the tables and the catalog may use for one backfill.
+BYTES_OF_ONE = 20 * 2**20
 # The number of attempts, because none of these kills is the fault of the job.
 ATTEMPTS = "50"
 
@@ -87,12 +89,20 @@ class Yard:
     def __init__(self, folder: Path) -> None:
         self.catalog = Catalog(folder / "data").start()
         self.runner = Runner(self.catalog, folder / "runner.log")
+        self.runners: list[int] = []
+        self.jobs: list[str] = []
         self.start_runner()
 
     def start_runner(self) -> None:
-        self.runner.start("--lease-seconds", LEASE_SECONDS, "--attempts", ATTEMPTS)
+        self.runner.start("--lease-seconds", LEASE_SECONDS, "--attempts", ATTEMPTS, "--standby")
+        assert self.runner.process is not None
+        self.runners.append(self.runner.process.pid)
 
-    def kill(self, what: str, job: str) -> None:
+    def ray_folders(self) -> list[Path]:
+        return [folder for runner in self.runners for folder in ray_folders(runner)]
+
+    def kill(self, what: str, jobs: list[str]) -> None:
+        assert self.runner.process is not None
         match what:
             case "runner":
                 self.runner.kill()
@@ -101,38 +111,13 @@ class Yard:
                 self.catalog.kill()
                 self.catalog.start()
             case "job":
-                self._kill_all(drivers_of(job))
+                kill_all([driver for job in jobs for driver in drivers_of(job)])
             case "ray":
-                self._kill_all(self._ray_heads())
-
-    def _ray_heads(self) -> list[int]:
-        """Returns the Ray heads of this runner only, because others may run on this machine."""
-        assert self.runner.process is not None
-        ours = self.runner.process.pid
-        heads = processes(lambda arguments: arguments[0].endswith("/gcs_server"))
-        return [head for head in heads if ours in ancestors_of(head)]
+                kill_all(ray_heads(self.runner.process.pid))
 
     def stop(self) -> None:
         self.runner.stop()
         self.catalog.stop()
-
-    @staticmethod
-    def _kill_all(pids: list[int]) -> None:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def ancestors_of(pid: int) -> list[int]:
-    found = []
-    while pid > 1:
-        try:
-            # The name of the program is in parentheses and may contain any characters.
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            break
-        found.append(pid)
-    return found
 
 
 @pytest.fixture
@@ -140,10 +125,12 @@ def yard(tmp_path):
     yard = Yard(tmp_path)
     yield yard
     yard.stop()
+    assert yard.ray_folders() == []
+    assert [driver for job in yard.jobs for driver in drivers_of(job)] == []
 
 
 @pytest.mark.timeout(BACKFILLS * BACKFILL_SECONDS + 120)
-def test_backfills_succeed_while_anything_is_killed(yard):
+def test_jobs_succeed_while_anything_is_killed(yard, tmp_path):
     chance = random.Random(SEED)
     killed: collections.Counter[str] = collections.Counter()
     attempts = 0
@@ -152,18 +139,24 @@ def test_backfills_succeed_while_anything_is_killed(yard):
         story, made = run_one(yard, number, chance)
         killed.update(story)
         attempts += made
+        used = sum(file.stat().st_size for file in (tmp_path / "data").rglob("*") if file.is_file())
+        assert used < (number + 1) * BYTES_OF_ONE, f"{used} bytes after {number + 1} backfills"
+        assert len(yard.ray_folders()) <= 1
     seconds = round(time.monotonic() - began)
     print(f"{BACKFILLS} backfills, {killed.total()} kills {dict(killed)}, {attempts} attempts, {seconds} s", flush=True)
 
 
 def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], int]:
-    """Fills one table while parts are killed. Returns the killed parts and the number of the job's attempts."""
+    """Fills one table and looks after another one while parts are killed. Returns the killed parts and the number of
+    attempts."""
     films = write_films(yard.catalog, [f"films_{number}"])
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=yard.catalog.properties)
     db.open_table(films[0]).add_columns({"length": slow_length()})
     began = time.monotonic()
     # With one applier and small checkpoints, kills occur between checkpoints.
     job = backfill(yard.catalog, films, "length", concurrency=1, max_checkpoint_size=5)
+    jobs = [job, *look_after(yard.catalog, number)]
+    yard.jobs += jobs
     story: list[str] = []
 
     def told() -> str:
@@ -173,23 +166,62 @@ def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], 
 
     with Watch(job) as watch:
         for _ in range(KILLS_OF_ONE):
-            wait_until(lambda: drivers_of(job) or has_ended(yard.catalog, job), told, seconds=120)
+            wait_until(lambda: drivers_of(job) or has_ended(yard.catalog, job), told, seconds=300)
             # The time of the kill is random too.
             time.sleep(chance.uniform(0, 12))
             what = chance.choice(["runner", "job", "ray", "catalog"])
             if has_ended(yard.catalog, job):
                 break
-            yard.kill(what, job)
+            yard.kill(what, jobs)
             story.append(what)
-        wait_until(lambda: has_ended(yard.catalog, job), told, seconds=BACKFILL_SECONDS)
-    found = describe(yard.catalog, job)
-    attempt = found["attempt"]
+        for each in jobs:
+            wait_until(lambda each=each: has_ended(yard.catalog, each), told, seconds=BACKFILL_SECONDS)
+    attempts = [describe(yard.catalog, each)["attempt"] for each in jobs]
     seconds = round(time.monotonic() - began)
-    print(f"{number}: {', '.join(story)} killed, attempt {attempt}, {seconds} s, {watch.forks} forks seen", flush=True)
-    assert (found["status"], found.get("reason")) == ("Succeeded", None), told()
+    print(
+        f"{number}: {', '.join(story)} killed, attempts {attempts}, {seconds} s, {watch.forks} forks seen", flush=True
+    )
+    for each in jobs:
+        ended = describe(yard.catalog, each)
+        assert (ended["status"], ended.get("reason")) == ("Succeeded", None), f"{ended}: {told()}"
     assert values(yard.catalog, films, "length") == [len(f"Film {each}") for each in range(ROWS)], told()
     assert watch.most == 1, f"{watch.most} processes at a time, {watch.at_a_time}: {told()}"
-    return story, attempt
+    expect_looked_after(yard.catalog, number)
+    return story, sum(attempts)
+
+
+def look_after(catalog: Catalog, number: int) -> list[str]:
+    """Opens one job of each kind that looks after a table, each on its own table."""
+    kinds = {
+        "compact": {},
+        "build_index": {"column": "id", "index_type": "BTREE"},
+        "clean_up": {"older_than_seconds": 0},
+    }
+    jobs = []
+    for kind, fields in kinds.items():
+        table = write_films(catalog, [f"{kind}_{number}"])
+        # Versions that can be cleaned up.
+        dataset = lance.dataset(namespace_client=catalog.client(), table_id=table)
+        dataset.add_columns({"twice": "id * 2"})
+        dataset.drop_columns(["twice"])
+        jobs.append(catalog.post(f"/management/v1/table/{table[0]}/{kind}", fields)["job_id"])
+    return jobs
+
+
+def expect_looked_after(catalog: Catalog, number: int) -> None:
+    """Requires the effect of each job, all rows, and a manifest for each recorded version."""
+    compacted, indexed, cleaned = (
+        lance.dataset(namespace_client=catalog.client(), table_id=[f"{kind}_{number}"])
+        for kind in ("compact", "build_index", "clean_up")
+    )
+    for dataset in (compacted, indexed, cleaned):
+        titles = dataset.to_table(columns=["id", "title"]).sort_by("id")["title"].to_pylist()
+        assert titles == [f"Film {each}" for each in range(ROWS)]
+    assert len(compacted.get_fragments()) == 1
+    assert indexed.stats.index_stats("id_idx")["num_unindexed_rows"] == 0
+    assert indexed.to_table(filter="id = 17")["title"].to_pylist() == ["Film 17"]
+    versions = [each["version"] for each in catalog.versions([f"clean_up_{number}"])]
+    assert versions == [cleaned.version]
 
 
 def has_ended(catalog, job: str) -> bool:

@@ -1,6 +1,7 @@
 """One attempt of a job (`python -m tiltyard.job`): its claim, its heartbeat and its end in the catalog."""
 
 import http.server
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, claim, describe, write_films
 from lance_namespace.errors import ServiceUnavailableError
 from tiltyard.connection import Connection
+from tiltyard.job import standby
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
 from tiltyard.job.failure import is_passing, reason_of
@@ -201,6 +203,18 @@ def test_the_command_runs_a_job_to_its_end(catalog, job, films):
 def test_the_command_runs_nothing_without_its_claim(catalog, job):
     done = run(catalog, job, number=2)
     assert (done.returncode, describe(catalog, job)["status"]) == (5, "Queued"), done.stderr
+
+
+def test_a_process_that_waited_starts_again_if_packages_were_installed_meanwhile(tmp_path, monkeypatch):
+    arguments = ["--attempt", "1", "--lease-seconds", "60", "--", "ns$1"]
+    (tmp_path / "attempt.json").write_text(json.dumps(arguments))
+    found = iter([{("lance-1.dist-info", 1)}, {("lance-2.dist-info", 2)}])
+    executed = []
+    monkeypatch.setattr(standby, "_installed", lambda: next(found))
+    monkeypatch.setattr(os, "execv", lambda program, command: executed.append((program, command)) or sys.exit())
+    with pytest.raises(SystemExit):
+        standby.main(tmp_path)
+    assert executed == [(sys.executable, [sys.executable, "-m", "tiltyard.job", *arguments])]
 
 
 def test_the_command_reads_its_key_from_a_file_and_shows_it_nowhere(catalog, job, tmp_path):

@@ -97,9 +97,10 @@ def _leave(stop: Stop) -> None:
     os._exit(_stopped(stop))
 
 
-if __name__ == "__main__":
+def run(arguments: list[str] | None = None) -> None:
+    """Runs the command and exits."""
     try:
-        code = main()
+        code = main(arguments)
     except (AttemptStopped, CatalogUnavailable) as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         code = Exit.AGAIN
@@ -107,3 +108,7 @@ if __name__ == "__main__":
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+if __name__ == "__main__":
+    run()

@@ -95,6 +95,12 @@ def refresh(job: Job, report: Report) -> Result:
     return {"source_version": source_version, "published_version": table.version}
 
 
+def prepare() -> None:
+    """Imports Geneva's parts that a job uses. Raises ImportError without Geneva."""
+    import geneva
+    import geneva.runners.ray.pipeline  # noqa: F401
+
+
 def _open_table(job: Job) -> Any:
     import ray
 
