@@ -10,6 +10,7 @@ import {
   systemNamespaceOf,
   tokenPrefix,
 } from "@tiltyard/protocol";
+import { sourceOfRefresh } from "../domain/materialized-view.ts";
 import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
 import { findJobById, hasTable, type JobRecord } from "../store/jobs.ts";
@@ -21,9 +22,10 @@ const leaseMs = 3_600_000;
 export const afterEndMs = 60_000;
 
 /**
- * Returns the rights of the key of an attempt: to write the objects of its job, to read what the opener of the job may
- * read, and to commit Geneva's records. They never exceed the current rights of the opener or the namespaces in which
- * the creator of the key is a runner.
+ * Returns the rights of the key of an attempt: to write the objects of its job, to read the source of its view, and to
+ * commit Geneva's records. They never exceed the current rights of the opener or the namespaces in which the creator of
+ * the key is a runner. They include no other tables of the opener, because every writer of the job's table can replace
+ * the functions that the job executes.
  *
  * @param isolatedNamespaces The namespaces that contain their own Geneva records.
  * @throws CatalogError Unauthenticated if the attempt has ended, or if the opener or the creator has lost the rights.
@@ -47,11 +49,8 @@ export async function grantsOfAttempt(
   // The key writes no other table that was created under the name of its own one.
   const writable = (await hasTable(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
-  const readable = opener
-    .filter(({ role }) => includes(role, "reader"))
-    // A role on the records of other namespaces is for the opener's own client, not for the code that its job executes.
-    .filter(({ namespace: [first] }) => first === records[0] || first !== "__system")
-    .flatMap(({ namespace }) => places.flatMap((place) => inBoth(namespace, place)));
+  const source = sourceOfRefresh(job);
+  const readable = source !== undefined && mayAccess(opener, "reader", source) && isInPlace(source) ? [source] : [];
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
     ...[...writable, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
@@ -65,9 +64,11 @@ export async function mayOpenerWrite(session: Session, job: JobRecord): Promise<
 }
 
 function mayWrite(grants: readonly Grant[], { objects }: JobRecord): boolean {
-  return objects.every((object) =>
-    grants.some(({ role, namespace }) => includes(role, "writer") && isWithin(object, namespace)),
-  );
+  return objects.every((object) => mayAccess(grants, "writer", object));
+}
+
+function mayAccess(grants: readonly Grant[], needed: Role, object: Identifier): boolean {
+  return grants.some(({ role, namespace }) => includes(role, needed) && isWithin(object, namespace));
 }
 
 function validUntil(job: JobRecord): number {
@@ -104,10 +105,4 @@ async function placesOfRunner(session: Session, creator: string | undefined): Pr
 function includes(role: Role, other: Role): boolean {
   const included: readonly JobGrant["role"][] = includedRoles[role];
   return included.includes(other);
-}
-
-/** Returns the inner one of two nested namespaces; none if neither contains the other. */
-function inBoth(one: Identifier, other: Identifier): readonly Identifier[] {
-  if (isWithin(one, other)) return [one];
-  return isWithin(other, one) ? [other] : [];
 }

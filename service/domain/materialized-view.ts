@@ -7,8 +7,10 @@ import {
   parseIdentifier,
   type RequestOf,
   readSourceQuery,
+  sourceOfView,
 } from "@tiltyard/protocol";
 import { z } from "zod";
+import type { JobRecord } from "../store/jobs.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { type NewJob, prepareJob, requireFitting, requireNameable } from "./job.ts";
 import { parametersOf, viewDefinitionPrefix as prefix } from "./parameters.ts";
@@ -103,6 +105,31 @@ export function viewMetadata(request: CreateRequest, source: ViewSource): Record
     ...(udtf?.manifest !== undefined && { [`${viewPrefix}manifest`]: udtf.manifest }),
     ...(udtf?.manifest_checksum !== undefined && { [`${viewPrefix}manifest_checksum`]: udtf.manifest_checksum }),
   };
+}
+
+/** Reports whether a table is a view with its definition in the properties. */
+export function hasDefinition({ properties }: Pick<TableRecord, "properties">): boolean {
+  return Object.keys(properties).some((name) => name.startsWith(prefix));
+}
+
+/**
+ * Returns the definition of a view that Geneva itself created, as far as its refresh needs it, from the metadata of its
+ * schema; empty if the table is no view of a source in this catalog.
+ */
+export function definitionInSchema(metadata: Readonly<Record<string, string>>): Record<string, string> {
+  const [name, path] = [metadata[`${viewPrefix}base_table`], metadata[`${viewPrefix}namespace_path`]];
+  if (name === undefined) return {};
+  const source_table = path === undefined ? name : `${path}${defaultDelimiter}${name}`;
+  return { [`${prefix}source_query`]: JSON.stringify({ source_table }) };
+}
+
+/**
+ * Returns the table that the refresh of a view reads; undefined for other jobs. The source is a parameter, so nobody can
+ * replace it after the job is opened.
+ */
+export function sourceOfRefresh({ parameters }: Pick<JobRecord, "parameters">): Identifier | undefined {
+  const source_query = parameters[`${prefix}source_query`];
+  return source_query === undefined ? undefined : sourceOfView({ source_query });
 }
 
 /**

@@ -152,13 +152,18 @@ export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly
   const fields = messages(readFields(readFile(file).manifest.content), ofManifest.fields);
   const columns = fields.filter((field) => (last(field, ofField.parentId)?.int32() ?? 0) < 0);
   return new Map(
-    columns.map((field) => {
-      const entries = messages(field, ofField.metadata).map((each) => [
-        last(each, ofEntry.key)?.string() ?? "",
-        last(each, ofEntry.value)?.string() ?? "",
-      ]);
-      return [last(field, ofField.name)?.string() ?? "", Object.fromEntries(entries)];
-    }),
+    columns.map((field) => [last(field, ofField.name)?.string() ?? "", mapOf(messages(field, ofField.metadata))]),
+  );
+}
+
+/** Returns the metadata of the schema. @throws CatalogError Unsupported */
+export function schemaMetadataOf(file: Uint8Array): Readonly<Record<string, string>> {
+  return mapOf(messages(readFields(readFile(file).manifest.content), ofManifest.schemaMetadata));
+}
+
+function mapOf(entries: readonly (readonly Field[])[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    entries.map((each) => [last(each, ofEntry.key)?.string() ?? "", last(each, ofEntry.value)?.string() ?? ""]),
   );
 }
 

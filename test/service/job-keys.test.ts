@@ -41,13 +41,14 @@ const statusOf = async (key: string, name: OperationName, request: object) =>
   (await catalog.call(name, { ...request }, { key })).status;
 
 describe("the key of a job", () => {
-  test("writes what the job changes and Geneva's records, reads what its principal reads, and nothing else", async () => {
+  test("writes what the job changes and Geneva's records, and reads no other table of its principal", async () => {
     await openJob();
     const key = await keyOf(1);
     expect(await statusOf(key, "describeTransaction", { id: job })).toBe(200);
     expect(await statusOf(key, "createTableTag", { id: table, name: "t", tag: "t", version: 1 })).toBe(200);
     expect(await statusOf(key, "createNamespace", { id: ["__system"], mode: "exist_ok" })).toBe(200);
-    expect(await statusOf(key, "describeNamespace", { id: ["others"] })).toBe(200);
+    expect(await statusOf(key, "describeTable", { id: table })).toBe(200);
+    expect(await statusOf(key, "describeNamespace", { id: ["others"] })).toBe(403);
     expect(await statusOf(key, "declareTable", { id: ["others", "t"] })).toBe(403);
     expect(await statusOf(key, "declareTable", { id: [table[0], "t"] })).toBe(403);
     expect(await statusOf(key, "describeNamespace", { id: [] })).toBe(403);

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { createTestDatabase, executeSql } from "../support/database.ts";
 import { createEarlierSchema } from "../support/earlier-schema.ts";
-import { createFilms } from "../support/rows.ts";
+import { arrowStream, createFilms, films } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const listRoot = (catalog: TestCatalog, headers: Record<string, string>) =>
@@ -232,35 +232,71 @@ describe("the key of a job", () => {
   }
   const createKey = async (id: string[], runner: string) =>
     catalog.call("createJobKey", { id, attempt: 1 }, { key: runner });
-  const statusOf = async (key: string, id: string[]) =>
-    (await catalog.call("describeNamespace", { id }, { key })).status;
+  const statusOf = async (key: string, id: string[]) => (await catalog.call("describeTable", { id }, { key })).status;
+
+  /** Opens a refresh of a new view of a table in another namespace. @returns The key's status for tables. */
+  async function openRefresh(createView: (id: string[], source: string[]) => Promise<unknown>) {
+    const [source, other] = [await createFilms(catalog), await createFilms(catalog)];
+    const namespace = crypto.randomUUID();
+    await catalog.call("createNamespace", { id: [namespace] });
+    const view = [namespace, "view"];
+    await createView(view, source);
+    const opener = crypto.randomUUID();
+    const of = (id: string[]) => id.slice(0, -1).join("$");
+    const key = await catalog.keyFor(opener, { [namespace]: "writer", [of(source)]: "reader", [of(other)]: "reader" });
+    const opened = await catalog.call("refreshMaterializedView", { id: view }, { key });
+    const id = opened.body.job_id.split("$");
+    await catalog.call("claimJobAttempt", { id, after: 0, platform: {} });
+    return { id, view, source, other, opener, namespaceOfSource: of(source) };
+  }
+
+  test.each<[string, (id: string[], source: string[]) => Promise<unknown>]>([
+    [
+      "that this catalog created",
+      (id, source) =>
+        catalog.call("createMaterializedView", {
+          id,
+          kind: "query",
+          source_query: JSON.stringify({ source_table: source.join("$") }),
+          output_schema: Buffer.from(arrowStream([])).toString("base64"),
+        }),
+    ],
+    [
+      "that Geneva itself created",
+      async (id, [namespace = "", table = ""]) => {
+        await catalog.call("createTable", { id }, { body: arrowStream(films) });
+        const metadata = { "geneva::view::base_table": table, "geneva::view::namespace_path": namespace };
+        await catalog.call("updateTableSchemaMetadata", { id, metadata });
+      },
+    ],
+  ])("reads the source of a view %s, where its opener and its runner may, and no other table", async (_, create) => {
+    const { id, view, source, other, opener, namespaceOfSource } = await openRefresh(create);
+    const { key } = (await createKey(id, rootRunner)).body;
+    expect([await statusOf(key, view), await statusOf(key, source), await statusOf(key, other)]).toEqual([
+      200, 200, 403,
+    ]);
+    const local = await catalog.keyFor(`local-${opener}`, { [view[0] ?? ""]: "runner" });
+    const { key: ofLocal } = (await createKey(id, local)).body;
+    expect([await statusOf(ofLocal, view), await statusOf(ofLocal, source)]).toEqual([200, 403]);
+    await catalog.call("revokeGrant", { id: namespaceOfSource.split("$"), principal: opener });
+    const { key: afterwards } = (await createKey(id, rootRunner)).body;
+    await expect.poll(() => statusOf(afterwards, source)).toBe(403);
+  });
 
   test.each(["runner", "admin"] as const)(
-    "that a namespace's %s creates does not read outside of that namespace",
+    "of the root admin that a namespace's %s creates stays in that namespace",
     async (role) => {
-      await catalog.call("createNamespace", { id: ["secret"], mode: "ExistOk" });
-      const { id, namespace } = await openJob("ann");
+      const { namespace, table } = await openJob("bob");
+      const { job_id } = (await catalog.call("compactTable", { id: table })).body;
+      const id = job_id.split("$");
+      await catalog.call("claimJobAttempt", { id, after: 0, platform: {} });
       const local = await catalog.keyFor(`local-${role}`, { [namespace]: role });
       const { key } = (await createKey(id, local)).body;
-      expect(await statusOf(key, [namespace])).toBe(200);
-      expect(await statusOf(key, ["secret"])).toBe(403);
-      expect(await statusOf(key, [])).toBe(403);
-      const { key: ofRoot } = (await createKey(id, rootRunner)).body;
-      expect(await statusOf(ofRoot, ["secret"])).toBe(200);
-      expect(await statusOf(ofRoot, [])).toBe(403);
+      expect(await statusOf(key, table)).toBe(200);
+      for (const outside of [[], ["secret"], [namespace]])
+        expect((await catalog.call("describeNamespace", { id: outside }, { key })).status).toBe(403);
     },
   );
-
-  test("that a namespace's runner creates for a job of the root admin stays in that namespace", async () => {
-    const { namespace, table } = await openJob("bob");
-    const { job_id } = (await catalog.call("compactTable", { id: table })).body;
-    const id = job_id.split("$");
-    await catalog.call("claimJobAttempt", { id, after: 0, platform: {} });
-    const local = await catalog.keyFor("local-of-root", { [namespace]: "runner" });
-    const { key } = (await createKey(id, local)).body;
-    expect(await statusOf(key, [namespace])).toBe(200);
-    for (const outside of [[], ["secret"], ["others"]]) expect(await statusOf(key, outside)).toBe(403);
-  });
 
   test.each<[string, (job: Awaited<ReturnType<typeof openJob>>) => Promise<unknown>]>([
     ["the opener's key is revoked", ({ apiKeyId }) => catalog.call("revokeApiKey", { api_key_id: apiKeyId })],
@@ -277,9 +313,9 @@ describe("the key of a job", () => {
     const job = await openJob("eve");
     const runner = await catalog.keyFor("temporary", { $: "runner" });
     const { key } = (await createKey(job.id, runner)).body;
-    expect(await statusOf(key, [job.namespace])).toBe(200);
+    expect(await statusOf(key, job.table)).toBe(200);
     await revoke(job);
-    const status = () => statusOf(key, [job.namespace]);
+    const status = () => statusOf(key, job.table);
     await vi.waitFor(async () => expect(await status()).toBe(401), { timeout: 1_000, interval: 20 });
     const again = await createKey(job.id, rootRunner);
     expect(again.status).toBe(_.startsWith("the opener") ? 403 : 201);
