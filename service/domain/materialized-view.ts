@@ -124,8 +124,8 @@ export function definitionInSchema(metadata: Readonly<Record<string, string>>): 
 }
 
 /**
- * Returns the table that the refresh of a view reads; undefined for other jobs. The source is a parameter, so nobody can
- * replace it after the job is opened.
+ * Returns the table that the refresh of a view reads; undefined for other jobs. The source is a parameter, so it
+ * cannot change after the job is opened.
  */
 export function sourceOfRefresh({ parameters }: Pick<JobRecord, "parameters">): Identifier | undefined {
   const source_query = parameters[`${prefix}source_query`];
