@@ -16,7 +16,12 @@ export type { Job } from "./management/job.ts";
 export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";
 export { foundMax } from "./management/search.ts";
-export { readSourceQuery, sourceOfView } from "./operations/materialized-view.ts";
+export {
+  readSourceQuery,
+  sourceOfRefresh,
+  sourceOfView,
+  viewDefinitionPrefix,
+} from "./operations/materialized-view.ts";
 export { type DeclareTableRequest, type DeclareTableResponse, renamedTo } from "./operations/table.ts";
 export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";

@@ -50,6 +50,18 @@ export function sourceOfView(request: { readonly source_query: string }): Identi
   return query === undefined ? undefined : parseIdentifier(query.source_table);
 }
 
+/** The prefix of the table properties that define a view. The job of a refresh has them as parameters too. */
+export const viewDefinitionPrefix = "materialized_view.";
+
+/**
+ * Returns the table that the job of a refresh reads; undefined for other jobs. The source is a parameter, so it cannot
+ * change after the job is opened.
+ */
+export function sourceOfRefresh(parameters: Readonly<Record<string, string>>): Identifier | undefined {
+  const source_query = parameters[`${viewDefinitionPrefix}source_query`];
+  return source_query === undefined ? undefined : sourceOfView({ source_query });
+}
+
 export const createMaterializedView = defineContract({
   operationId: "CreateMaterializedView",
   summary: "Create a materialized view, which jobs fill",

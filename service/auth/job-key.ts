@@ -7,10 +7,10 @@ import {
   isSystemTable,
   isWithin,
   type Role,
+  sourceOfRefresh,
   systemNamespaceOf,
   tokenPrefix,
 } from "@tiltyard/protocol";
-import { sourceOfRefresh } from "../domain/materialized-view.ts";
 import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
 import { findJobById, hasTable, type JobRecord } from "../store/jobs.ts";
@@ -49,7 +49,7 @@ export async function grantsOfAttempt(
   // The key writes no other table that was created under the name of its own one.
   const writable = (await hasTable(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
-  const source = sourceOfRefresh(job);
+  const source = sourceOfRefresh(job.parameters);
   const readable = source !== undefined && mayAccess(opener, "reader", source) && isInPlace(source) ? [source] : [];
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),

@@ -5,15 +5,14 @@ import {
   defaultDelimiter,
   type Identifier,
   parseIdentifier,
+  viewDefinitionPrefix as prefix,
   type RequestOf,
   readSourceQuery,
-  sourceOfView,
 } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { JobRecord } from "../store/jobs.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { type NewJob, prepareJob, requireFitting, requireNameable } from "./job.ts";
-import { parametersOf, viewDefinitionPrefix as prefix } from "./parameters.ts";
+import { parametersOf } from "./parameters.ts";
 import type { Caller } from "./transaction.ts";
 
 // A view is a table whose properties with the prefix define it. `DescribeTable` returns them. Views that Geneva itself
@@ -121,15 +120,6 @@ export function definitionInSchema(metadata: Readonly<Record<string, string>>): 
   if (name === undefined) return {};
   const source_table = path === undefined ? name : `${path}${defaultDelimiter}${name}`;
   return { [`${prefix}source_query`]: JSON.stringify({ source_table }) };
-}
-
-/**
- * Returns the table that the refresh of a view reads; undefined for other jobs. The source is a parameter, so it
- * cannot change after the job is opened.
- */
-export function sourceOfRefresh({ parameters }: Pick<JobRecord, "parameters">): Identifier | undefined {
-  const source_query = parameters[`${prefix}source_query`];
-  return source_query === undefined ? undefined : sourceOfView({ source_query });
 }
 
 /**

@@ -1,10 +1,7 @@
-import { type AnyContract, contracts, managementContracts } from "@tiltyard/protocol";
+import { type AnyContract, contracts, managementContracts, viewDefinitionPrefix } from "@tiltyard/protocol";
 
 /** The fields of a request that identify its object and its caller and are no parameters. */
 const ofEveryRequest: readonly string[] = ["id", "database", "indexName", "delimiter", "identity", "context"];
-
-/** The prefix of the table properties that define a view. A refresh has them as parameters too. */
-export const viewDefinitionPrefix = "materialized_view.";
 
 /** The names of parameters, by the operation that opens the job. */
 const namesByOperation = new Map(

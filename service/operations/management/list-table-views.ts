@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Identifier, sourceOfView } from "@tiltyard/protocol";
-import { viewDefinitionPrefix as prefix } from "../../domain/parameters.ts";
+import { type Identifier, viewDefinitionPrefix as prefix, sourceOfView } from "@tiltyard/protocol";
 import { requireTable } from "../../domain/require.ts";
 import { listTablesWith } from "../../store/tables.ts";
 import { type Handler, mayRead } from "../handler.ts";
