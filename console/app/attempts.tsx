@@ -163,7 +163,7 @@ export function Events({ job, attempts }: Pick<Props, "job"> & { readonly attemp
       [attempt.started_at_millis, `Attempt ${number} started`] as const,
       [attempt.ended_at_millis, `Attempt ${number} ended${because(reason)}`] as const,
     ]),
-    [isOpen(job) ? undefined : job.updated_at_millis, `${job.status}${because(job.reason)}`],
+    [isOpen(job) ? undefined : job.updated_at_millis, `Job ${job.status.toLowerCase()}${because(job.reason)}`],
   ];
   const rows = events.flatMap(([at, text], key) => (at === undefined ? [] : [{ key, cells: [dateAndTime(at), text] }]));
   return (

@@ -744,14 +744,14 @@ describe("jobs", () => {
     await errors.getByRole("button", { name: "ValueError" }).click();
     await errors.getByText("in caption_frame").waitFor();
     const events = page.getByRole("region", { name: "Events" }).getByRole("row");
-    await events.filter({ hasText: "Failed: out of memory" }).waitFor();
+    await events.filter({ hasText: "Job failed: out of memory" }).waitFor();
     expect(await events.allTextContents()).toEqual([
       "TimeEvent",
       expect.stringMatching(/Opened by bootstrap$/),
       expect.stringMatching(/Attempt 1 was claimed by a runner$/),
       expect.stringMatching(/Attempt 1 started$/),
       expect.stringMatching(/Attempt 1 ended: out of memory$/),
-      expect.stringMatching(/Failed: out of memory$/),
+      expect.stringMatching(/Job failed: out of memory$/),
     ]);
     await visit(page, "jobs");
     const definitions = page.getByRole("region", { name: "Clusters and manifests" });
