@@ -59,7 +59,7 @@ describe("values of charts", () => {
   });
 
   test("rejects exactly the documented values", () => {
-    const source = readFileSync("infra/chart-values.ts", "utf8");
+    const source = readFileSync("infra/settings/chart-values.ts", "utf8");
     const [, table = ""] = /const kept = \{(.*?)\n\} as const/s.exec(source) ?? [];
     const keys = [...table.matchAll(/^ {4}"?([\w.-]+)"?: "/gm)].map(([, key = ""]) => key);
     expect(keys.length).toBeGreaterThan(8);
