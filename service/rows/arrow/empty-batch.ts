@@ -1,10 +1,11 @@
+import { Builder } from "flatbuffers";
 import { ArrowFileWriter, continuation, messageKinds, messagesOf, prefixBytes, readMessage } from "./arrow-file.ts";
 import type { FlatTable } from "./flat-table.ts";
 
-/** The sizes of the descriptions of an array and of a buffer, and the greatest number of buffers of an array. */
-const [entryBytes, buffersMax] = [16, 4];
+/** The greatest number of buffers of an array, except those with views, which have any number. */
+const buffersMax = 4;
 const version5 = 4;
-/** The numbers of the types BinaryView and Utf8View in Schema.fbs, whose arrays have any number of buffers. */
+/** The numbers of the types BinaryView and Utf8View in Schema.fbs. */
 const views = [23, 24];
 
 /** Adds a batch of zero rows to an Arrow file without batches, without which Lance commits no version. */
@@ -28,36 +29,35 @@ function isView(field: FlatTable): boolean {
 }
 
 /**
- * Returns a message with a batch of zero rows. Readers ignore more arrays and buffers than the columns need.
+ * Returns a message with a batch of zero rows. Readers ignore more arrays and buffers than the columns need. The generated
+ * classes of `apache-arrow` lack the counts of views.
  *
  * @param arrays The number of arrays: the columns, and the fields in them.
  * @param arraysOfViews The number of those with views.
  */
 function emptyBatch(arrays: number, arraysOfViews: number): Buffer {
-  const at = { message: 16, batch: 44, nodes: 60 };
-  const buffersAt = at.nodes + 8 + arrays * entryBytes;
-  const viewsAt = buffersAt + 8 + arrays * buffersMax * entryBytes;
-  const bytes = Buffer.alloc(prefixBytes + viewsAt + 4 + arraysOfViews * 8);
-  const metadata = bytes.subarray(prefixBytes);
-  bytes.writeUInt32LE(continuation, 0);
-  bytes.writeInt32LE(metadata.length, 4);
+  const builder = new Builder();
+  const zeros = (count: number, bytesOfEach: number) => {
+    builder.startVector(bytesOfEach, count, 8);
+    builder.pad(count * bytesOfEach);
+    return builder.endVector();
+  };
+  // The numbers are the indices of fields in Message.fbs.
+  const [nodes, buffers, viewCounts] = [zeros(arrays, 16), zeros(arrays * buffersMax, 16), zeros(arraysOfViews, 8)];
+  builder.startObject(5);
+  builder.addFieldOffset(1, nodes, 0);
+  builder.addFieldOffset(2, buffers, 0);
+  builder.addFieldOffset(4, viewCounts, 0);
+  const batch = builder.endObject();
+  builder.startObject(5);
+  builder.addFieldInt16(0, version5, 0);
+  builder.addFieldInt8(1, messageKinds.batch, 0);
+  builder.addFieldOffset(2, batch, 0);
+  builder.finish(builder.endObject());
 
-  // Each table follows its layout: the lengths of layout and table, and the offsets of the fields.
-  metadata.writeUInt32LE(at.message, 0);
-  for (const [index, value] of [10, 12, 4, 6, 8].entries()) metadata.writeUInt16LE(value, 4 + 2 * index);
-  metadata.writeInt32LE(at.message - 4, at.message);
-  metadata.writeInt16LE(version5, at.message + 4);
-  metadata.writeUInt8(messageKinds.batch, at.message + 6);
-  metadata.writeUInt32LE(at.batch - (at.message + 8), at.message + 8);
-  for (const [index, value] of [14, 16, 0, 4, 8, 0, 12].entries()) metadata.writeUInt16LE(value, 28 + 2 * index);
-  metadata.writeInt32LE(at.batch - 28, at.batch);
-  for (const [field, vector, length] of [
-    [4, at.nodes, arrays],
-    [8, buffersAt, arrays * buffersMax],
-    [12, viewsAt, arraysOfViews],
-  ] as const) {
-    metadata.writeUInt32LE(vector - (at.batch + field), at.batch + field);
-    metadata.writeUInt32LE(length, vector);
-  }
-  return bytes;
+  const metadata = builder.asUint8Array();
+  const prefix = Buffer.alloc(prefixBytes);
+  prefix.writeUInt32LE(continuation, 0);
+  prefix.writeInt32LE(metadata.length, 4);
+  return Buffer.concat([prefix, metadata]);
 }
