@@ -14,7 +14,7 @@ import { rayClusterManifest } from "../../../client/ray/manifest.ts";
 import { runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { required } from "../../interop/servers.ts";
 import type { Program } from "../../support/process.ts";
-import { describeOnOurs } from "../cluster.ts";
+import { describeOnOurs, folderOf } from "../cluster.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { platformNodes } from "../platform-nodes.ts";
@@ -49,6 +49,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const new_columns = ["one", "two", "three", "four", "five"].map((name) => ({ name, computed: "number * 2" }));
     await catalog.alterTableAddColumns({ id: table, new_columns });
     await python("slow_column.py", table.join("$"), "slow");
+    await python("define_names.py");
     heads = await RayHeads.start({ TILTYARD_CATALOG_URL: deployed.url, PYTHONPATH: pythonPackage });
   });
   afterEach(async () => {
@@ -65,10 +66,17 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await deployed?.service.finished;
   });
 
-  test("fills a column on a Ray cluster of the operator with a key of the job, and deletes both", async () => {
+  test("fills a column on a Ray cluster that Geneva defined, with a key of the job, and deletes both", async () => {
     const runner = await startRunner();
-    const id = await backfill("one");
+    const id = await backfill("one", { cluster: "big", manifest: "words" });
     const rayJob = await until(async () => (await rayJobs())[0]);
+    // The definition determines the amounts, and the stack determines the place.
+    const { rayClusterSpec, runtimeEnvYAML } = rayJob.spec;
+    expect(rayClusterSpec.headGroupSpec.template.spec).toMatchObject({
+      serviceAccountName: stack().outputs.serviceAccount,
+      containers: [{ resources: { limits: { memory: "3Gi" } } }],
+    });
+    expect(JSON.parse(runtimeEnvYAML).env_vars).toMatchObject({ WORD: "variable" });
     // The Secret exists before the RayJob, which then becomes its owner.
     const owners = await until(
       async () => (await cluster().api.get("v1", "Secret", rayJob.metadata.name, namespace))?.metadata.ownerReferences,
@@ -117,7 +125,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   test("reports the node that the pods of a job wait for, and continues on a new node", async () => {
     const label = "example.com/nowhere";
     // The catalog accepts only the names of Ray clusters in the settings of the stack.
-    await expect(backfill("four", "nowhere")).rejects.toThrow(/"nowhere" is no definition of Geneva/);
+    await expect(backfill("four", { cluster: "nowhere" })).rejects.toThrow(/"nowhere" is no definition of Geneva/);
     await startRunner({ default: { head_group: { node_selector: { [label]: "true" } } } });
     const id = await backfill("four");
     // Other tests use separate nodes.
@@ -218,8 +226,8 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   });
 });
 
-async function backfill(column: string, cluster?: string): Promise<string> {
-  return (await catalog.alterTableBackfillColumns({ id: table, column, cluster })).job_id;
+async function backfill(column: string, names: { cluster?: string; manifest?: string } = {}): Promise<string> {
+  return (await catalog.alterTableBackfillColumns({ id: table, column, ...names })).job_id;
 }
 
 async function describe(id: string) {
@@ -296,5 +304,6 @@ async function startRunner(more?: Readonly<Record<string, object>>): Promise<Pro
 async function python(program: string, ...args: readonly string[]): Promise<void> {
   const settings = { TILTYARD_CATALOG_URL: deployed.url, TILTYARD_API_KEY: String(stack().outputs.catalogApiKey) };
   const env = { ...process.env, ...settings };
-  await promisify(execFile)(required("TILTYARD_TEST_PYTHON"), [join(jobs, program), ...args], { env });
+  const cwd = folderOf(cluster(), "client");
+  await promisify(execFile)(required("TILTYARD_TEST_PYTHON"), [join(jobs, program), ...args], { env, cwd });
 }
