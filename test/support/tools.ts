@@ -48,7 +48,7 @@ export function cacheFolder(): string {
 }
 
 /**
- * Finds a program on the PATH. On Debian, root gets the package of the same name installed.
+ * Finds a program on the PATH. On Debian as root, it installs the package of the same name if the program is missing.
  *
  * @param user The tests that need the program.
  * @returns Its path.

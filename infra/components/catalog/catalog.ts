@@ -28,7 +28,7 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly deletionProtection?: boolean;
   /** The collector of the catalog's metrics; none when absent. */
   readonly monitoring?: MonitoringSettings;
-  /** The names of the Ray clusters in the runner's settings. Requests of jobs may then name no other ones. */
+  /** The names of the Ray clusters in the runner's settings. The catalog then rejects jobs with any other name. */
   readonly rayClusters?: readonly string[] | undefined;
   /** Digests of the images that the catalog's image starts from, by their names. */
   readonly imageDigests?: Readonly<Record<string, string>>;

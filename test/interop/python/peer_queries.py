@@ -63,7 +63,7 @@ BUILDERS = {
     "AsyncHybridQuery": lambda table: table._table.query().nearest_to(NEAR).nearest_to_text("cat").rerank(WEIGHTED),
     "AsyncTakeQuery": lambda table: table._table.take_offsets([1, 7, 301]),
 }
-# By method, or by method and variant. A method returns a query, which is executed, or a result.
+# The keys are methods, some with a variant. The values return a query, which is executed, or a result.
 STEPS = {
     "bypass_vector_index": lambda query: query.bypass_vector_index(),
     "column": lambda query: query.column("vector"),
