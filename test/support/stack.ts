@@ -24,7 +24,7 @@ export interface Asked {
   /** The names of the hooks that run before it is created, and after that. */
   readonly hooks: readonly string[];
   readonly hooksAfter: readonly string[];
-  /** URNs. */
+  /** The URNs of the resources that it depends on. */
   readonly dependencies: readonly string[];
   readonly provider: string;
 }
