@@ -1,4 +1,4 @@
-import type { Identifier } from "@tiltyard/protocol";
+import { type Identifier, isWithin } from "@tiltyard/protocol";
 import { useState } from "preact/hooks";
 import { type Caller, entriesOf } from "./caller.ts";
 import { linkTo } from "./routes.ts";
@@ -130,8 +130,7 @@ export const Breadcrumb = ({ steps }: { readonly steps: readonly (readonly [text
 /** The path to an object. */
 export function BreadcrumbOf({ id, caller }: { readonly id: Identifier; readonly caller: Caller }) {
   const entries = entriesOf(caller, "reader");
-  const isReadable = (length: number) =>
-    entries.some((entry) => entry.length <= length && entry.every((part, index) => id[index] === part));
+  const isReadable = (length: number) => entries.some((entry) => entry.length <= length && isWithin(id, entry));
   const steps = id.map((part, index) => {
     const here = id.slice(0, index + 1);
     return isReadable(here.length) ? ([part, linkTo("tables", here)] as const) : ([part] as const);

@@ -1,4 +1,4 @@
-import { type Access, CatalogError, formatIdentifier, includedRoles, isWithin } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 import { findApiKey, findApiKeyOfToken, type KeyOwner } from "../store/api-keys.ts";
 import { type JobGrant, listGrantsOf } from "../store/grants.ts";
@@ -89,28 +89,4 @@ export function createAuthenticator(
       kept.delete(name);
     },
   };
-}
-
-/** Requires that the principal has all rights. @throws CatalogError PermissionDenied */
-export function authorize(principal: Principal, accesses: readonly Access[]): void {
-  for (const access of accesses)
-    if (!isAllowed(principal, access))
-      throw new CatalogError("PermissionDenied", `${principal.name} needs the role ${access.role} ${placeOf(access)}`);
-}
-
-/** Reports whether the principal has a right. */
-export function isAllowed(principal: Pick<Principal, "grants">, access: Access): boolean {
-  return principal.grants.some((grant) => includes(grant, access));
-}
-
-function placeOf({ object }: Access): string {
-  return object === "anywhere"
-    ? "on what it changes"
-    : `on ${formatIdentifier(object)} or on a namespace that holds it`;
-}
-
-function includes(grant: JobGrant, { role, orRole, object }: Access): boolean {
-  const included: readonly JobGrant["role"][] = includedRoles[grant.role];
-  const suffices = included.includes(role) || (orRole !== undefined && included.includes(orRole));
-  return suffices && (object === "anywhere" || isWithin(object, grant.namespace));
 }

@@ -2,11 +2,9 @@ import {
   CatalogError,
   catalogPrincipal,
   type Identifier,
-  includedRoles,
   isOpen,
   isSystemTable,
   isWithin,
-  type Role,
   sourceOfRefresh,
   systemNamespaceOf,
   tokenPrefix,
@@ -15,6 +13,7 @@ import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
 import { findJobById, hasTable, type JobRecord } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
+import { isAllowed } from "./authorize.ts";
 
 /** The time that a key is valid after the last heartbeat. Attempts send one every few seconds. */
 const leaseMs = 3_600_000;
@@ -50,7 +49,9 @@ export async function grantsOfAttempt(
   const writable = (await hasTable(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
   const source = sourceOfRefresh(job.parameters);
-  const readable = source !== undefined && mayAccess(opener, "reader", source) && isInPlace(source) ? [source] : [];
+  const mayRead = (object: Identifier) =>
+    isAllowed({ grants: opener }, { role: "reader", object }) && isInPlace(object);
+  const readable = source !== undefined && mayRead(source) ? [source] : [];
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
     ...[...writable, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
@@ -64,11 +65,7 @@ export async function mayOpenerWrite(session: Session, job: JobRecord): Promise<
 }
 
 function mayWrite(grants: readonly Grant[], { objects }: JobRecord): boolean {
-  return objects.every((object) => mayAccess(grants, "writer", object));
-}
-
-function mayAccess(grants: readonly Grant[], needed: Role, object: Identifier): boolean {
-  return grants.some(({ role, namespace }) => includes(role, needed) && isWithin(object, namespace));
+  return objects.every((object) => isAllowed({ grants }, { role: "writer", object }));
 }
 
 function validUntil(job: JobRecord): number {
@@ -99,10 +96,6 @@ async function grantsOfOpener(
 async function placesOfRunner(session: Session, creator: string | undefined): Promise<readonly Identifier[]> {
   if (creator === undefined) return [];
   const grants = await listGrantsOf(session, creator);
-  return grants.filter(({ role }) => includes(role, "runner")).map(({ namespace }) => namespace);
-}
-
-function includes(role: Role, other: Role): boolean {
-  const included: readonly JobGrant["role"][] = includedRoles[role];
-  return included.includes(other);
+  const isRunner = (grant: Grant) => isAllowed({ grants: [grant] }, { role: "runner", object: "anywhere" });
+  return grants.filter(isRunner).map(({ namespace }) => namespace);
 }

@@ -7,7 +7,7 @@ import {
   managementContracts,
   type Role,
 } from "@tiltyard/protocol";
-import { authorize } from "../auth/authenticator.ts";
+import { authorize } from "../auth/authorize.ts";
 import { grantsOfCatalog } from "../auth/job-key.ts";
 import { type NewJob, prepareJob, requireNameable } from "../domain/job.ts";
 import { prepareRefresh } from "../domain/materialized-view.ts";

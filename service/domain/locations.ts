@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { CatalogError, formatIdentifier, type Identifier, isWithin } from "@tiltyard/protocol";
-import { isAllowed, type Principal } from "../auth/authenticator.ts";
+import type { Principal } from "../auth/authenticator.ts";
+import { isAllowed } from "../auth/authorize.ts";
 import { ancestorUris, childLocation, contains, type Location, parseLocation } from "../storage/location.ts";
 import { findReservedLocation, releaseLocation } from "../store/reserved-locations.ts";
 import type { Session } from "../store/store.ts";

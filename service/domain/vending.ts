@@ -1,5 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { isAllowed, type Principal } from "../auth/authenticator.ts";
+import type { Principal } from "../auth/authenticator.ts";
+import { isAllowed } from "../auth/authorize.ts";
 import type { CredentialVendors } from "../storage/credentials.ts";
 import { parseLocation } from "../storage/location.ts";
 

@@ -6,7 +6,8 @@ import type {
   RequestOf,
   ResponseOf,
 } from "@tiltyard/protocol";
-import { isAllowed, type Principal } from "../auth/authenticator.ts";
+import type { Principal } from "../auth/authenticator.ts";
+import { isAllowed } from "../auth/authorize.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Locations } from "../domain/locations.ts";
 import type { Caller } from "../domain/transaction.ts";

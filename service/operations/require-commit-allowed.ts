@@ -1,5 +1,5 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
-import { isAllowed } from "../auth/authenticator.ts";
+import { isAllowed } from "../auth/authorize.ts";
 import { manifestBytesMax, manifestOf, requireReadableBases } from "../commits/bases.ts";
 import { branchFolder, versionsFolder } from "../commits/manifest.ts";
 import type { PreparedVersion } from "../commits/prepare.ts";

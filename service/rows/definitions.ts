@@ -1,6 +1,7 @@
 import { CatalogError, formatIdentifier, type Identifier, systemNamespaceOf } from "@tiltyard/protocol";
 import { z } from "zod";
-import { isAllowed, type Principal } from "../auth/authenticator.ts";
+import type { Principal } from "../auth/authenticator.ts";
+import { isAllowed } from "../auth/authorize.ts";
 import { catalogCaller } from "../domain/audit.ts";
 import type { Store } from "../store/store.ts";
 import { findTable } from "../store/tables.ts";

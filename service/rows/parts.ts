@@ -1,5 +1,5 @@
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
-import { isAllowed } from "../auth/authenticator.ts";
+import { isAllowed } from "../auth/authorize.ts";
 import { requireReadable } from "../commits/bases.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Change } from "../commits/series.ts";

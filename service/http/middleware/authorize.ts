@@ -1,6 +1,6 @@
 import { type AnyContract, CatalogError } from "@tiltyard/protocol";
 import { createMiddleware } from "hono/factory";
-import { authorize as requireAccess } from "../../auth/authenticator.ts";
+import { authorize as requireAccess } from "../../auth/authorize.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 
 /** Checks the rights that the path requires before the body is read. @throws CatalogError PermissionDenied */

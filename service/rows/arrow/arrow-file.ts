@@ -43,6 +43,14 @@ export function readMessage(bytes: Buffer): ArrowMessage {
   return { table, kind: kindOf(table), bytes: bytes.subarray(0, length), headBytes };
 }
 
+/** Creates a message without a body. @param metadata A FlatBuffer whose length is a multiple of 8. */
+export function messageOf(metadata: Uint8Array): ArrowMessage {
+  const prefix = Buffer.alloc(prefixBytes);
+  prefix.writeUInt32LE(continuation, 0);
+  prefix.writeInt32LE(metadata.length, 4);
+  return readMessage(Buffer.concat([prefix, metadata]));
+}
+
 // The numbers below are the indices of fields in Message.fbs and File.fbs.
 
 /**

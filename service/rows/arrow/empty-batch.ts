@@ -1,5 +1,5 @@
 import { Builder } from "flatbuffers";
-import { ArrowFileWriter, continuation, messageKinds, messagesOf, prefixBytes, readMessage } from "./arrow-file.ts";
+import { ArrowFileWriter, type ArrowMessage, messageKinds, messageOf, messagesOf } from "./arrow-file.ts";
 import type { FlatTable } from "./flat-table.ts";
 
 /** The greatest number of buffers of an array, except those with views, which have any number. */
@@ -14,7 +14,7 @@ export function withEmptyBatch(file: Buffer): Buffer {
   const fields = schema?.table.table(2)?.tables(1);
   if (schema === undefined || fields === undefined) throw new RangeError("the file has no schema");
   const writer = new ArrowFileWriter(schema);
-  const batch = readMessage(emptyBatch(countOf(fields), countOf(fields, isView)));
+  const batch = emptyBatch(countOf(fields), countOf(fields, isView));
   return Buffer.concat([...writer.begin(), ...writer.add(batch), ...writer.end()]);
 }
 
@@ -35,7 +35,7 @@ function isView(field: FlatTable): boolean {
  * @param arrays The number of arrays: the columns, and the fields in them.
  * @param arraysOfViews The number of those with views.
  */
-function emptyBatch(arrays: number, arraysOfViews: number): Buffer {
+function emptyBatch(arrays: number, arraysOfViews: number): ArrowMessage {
   const builder = new Builder();
   const zeros = (count: number, bytesOfEach: number) => {
     builder.startVector(bytesOfEach, count, 8);
@@ -54,10 +54,5 @@ function emptyBatch(arrays: number, arraysOfViews: number): Buffer {
   builder.addFieldInt8(1, messageKinds.batch, 0);
   builder.addFieldOffset(2, batch, 0);
   builder.finish(builder.endObject());
-
-  const metadata = builder.asUint8Array();
-  const prefix = Buffer.alloc(prefixBytes);
-  prefix.writeUInt32LE(continuation, 0);
-  prefix.writeInt32LE(metadata.length, 4);
-  return Buffer.concat([prefix, metadata]);
+  return messageOf(builder.asUint8Array());
 }

@@ -1,12 +1,5 @@
 import { fieldOf } from "./arrow-field.ts";
-import {
-  ArrowFileWriter,
-  type ArrowMessage,
-  continuation,
-  messagesOf,
-  prefixBytes,
-  readMessage,
-} from "./arrow-file.ts";
+import { ArrowFileWriter, type ArrowMessage, messageOf, messagesOf, prefixBytes, readMessage } from "./arrow-file.ts";
 import type { FlatTable } from "./flat-table.ts";
 
 /** The metadata of a binary column whose values are blobs up to file version 2.1. */
@@ -68,15 +61,13 @@ async function convertedFields(places: readonly Place[]): Promise<ArrowMessage> 
  * they can point to a second FlatBuffer that follows the first.
  */
 function withFields(schema: ArrowMessage, places: readonly Place[], others: ArrowMessage): ArrowMessage {
-  const [first, second] = [schema, others].map(({ bytes, headBytes }) => bytes.subarray(prefixBytes, headBytes));
-  const prefix = Buffer.alloc(prefixBytes);
-  const bytes = Buffer.concat([prefix, ...[first, second].map((each) => each ?? prefix)]);
-  bytes.writeUInt32LE(continuation, 0);
-  bytes.writeInt32LE(bytes.length - prefixBytes, 4);
+  const metadata = Buffer.concat(
+    [schema, others].map(({ bytes, headBytes }) => bytes.subarray(prefixBytes, headBytes)),
+  );
   const fields = others.table.table(2)?.tables(1) ?? [];
   for (const [index, { slot }] of places.entries()) {
     const target = schema.headBytes - prefixBytes + (fields[index]?.position ?? 0);
-    bytes.writeUInt32LE(target - slot, prefixBytes + slot);
+    metadata.writeUInt32LE(target - slot, slot);
   }
-  return readMessage(bytes);
+  return messageOf(metadata);
 }
