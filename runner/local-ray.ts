@@ -18,10 +18,12 @@ export class KeptRay implements AsyncDisposable {
     [this.#signal, this.#tell] = [options.signal, options.tell];
   }
 
-  /** Returns the running Ray or starts one. @throws LocalRayError */
+  /** Returns the running Ray or starts one. @throws LocalRayError; the reason of the signal. */
   async get(): Promise<LocalRay> {
     const present = await this.#started;
     if (present !== undefined && !present.hasEnded) return present;
+    // The scope may have stopped the Ray meanwhile.
+    this.#signal.throwIfAborted();
     if (present !== undefined) {
       this.#tell("Ray has ended; starting another one");
       await present[Symbol.asyncDispose]();

@@ -10,3 +10,5 @@ const { runCommandLine } = await import("./command-line.ts");
 
 ignoreClosedPipes([process.stdout, process.stderr]);
 await runCommandLine(process.argv.slice(2));
+// An abandoned pass may still wait for a response.
+process.exit();

@@ -11,7 +11,8 @@ import { backoffMs, isTransientStatus } from "@tiltyard/protocol";
 const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
 /**
- * Repeats work until the signal. Transient failures are reported and retried with backoff.
+ * Repeats work until the signal. Transient failures are reported and retried with backoff. Work that is in progress at
+ * the signal is abandoned, because a request of it may wait for minutes.
  *
  * @throws Permanent failures.
  */
@@ -20,9 +21,10 @@ export async function repeat(
   options: { readonly pauseMs: number; readonly signal: AbortSignal; readonly tell: (text: string) => void },
 ): Promise<void> {
   const { pauseMs, signal, tell } = options;
+  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   for (let failures = 0; !signal.aborted; ) {
     try {
-      await work();
+      await Promise.race([work(), aborted]);
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;

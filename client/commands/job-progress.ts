@@ -57,15 +57,18 @@ function exitCodeOf({ status }: Job): number {
   return status === "Canceled" ? exitCodes.jobStopped : exitCodes.ok;
 }
 
-/** Returns one line such as `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left`. */
+/** Returns one line such as `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left, 4 workers`. */
 export function describeProgress(job: Job): string {
-  const { rows_total: total, rows_per_second: rate } = job.progress;
+  const { rows_total: total, rows_per_second: rate, workers_active, workers_pending = 0 } = job.progress;
   const attempt = job.attempt > 1 ? ` (attempt ${job.attempt})` : "";
   if (total === undefined) return [`${job.status}${attempt}`, waitingFor(job)].filter((text) => text !== "").join(": ");
   const done = rowsDone(job.progress);
   const isRunning = job.status === "Running" && rate !== undefined && rate > 0;
   const left = isRunning ? [`${rate} rows/s`, `${durationOf((total - done) / rate)} left`] : [];
-  return `${job.status}${attempt} ${bar(done, total)} ${[countOf(job.progress), ...left].join(", ")}`;
+  const pending = workers_pending === 0 ? "" : ` and ${workers_pending} pending`;
+  const isWorked = job.status === "Running" && workers_active !== undefined;
+  const workers = isWorked ? [`${workers_active} workers${pending}`] : [];
+  return `${job.status}${attempt} ${bar(done, total)} ${[countOf(job.progress), ...left, ...workers].join(", ")}`;
 }
 
 /** Returns the reason why an open job waits, or why its latest attempt failed. */

@@ -37,8 +37,11 @@ export interface LocalRay extends AsyncDisposable {
 }
 
 const startTimeoutMs = 120_000;
-/** The time in which Ray should stop by itself. Service managers wait ten seconds or more before they kill a program. */
-const stopTimeoutMs = 5_000;
+/**
+ * The time in which Ray should stop by itself, before its processes are killed. Service managers wait ten seconds or
+ * more before they kill a program.
+ */
+const stopTimeoutMs = 3_000;
 const pollMs = 100;
 const install = "run pip install 'ray[default]', and activate its environment";
 /** The ports that are equal for every Ray of a machine unless they are set explicitly. Another Ray may be running. */
@@ -63,6 +66,7 @@ export async function startLocalRay({ env, numCpus, signal, ...options }: LocalR
   for (const name of ports) numbers.set(name, await getPort({ host: "127.0.0.1" }));
   const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;
   await removeOrphanedRays();
+  signal?.throwIfAborted();
   const folder = await createRayFolder();
   const command = [
     ...["ray", "start", "--head", "--block", "--include-dashboard=true", "--dashboard-host=127.0.0.1"],

@@ -51,12 +51,15 @@ describe("tiltyard jobs", () => {
     expect(await program.finished).toMatchObject({ code: 0, stdout: "Succeeded\n" });
   });
 
-  test("watch shows rows in checkpoints, which are not committed yet", async () => {
+  test("watch shows rows in checkpoints, which are not committed yet, and workers", async () => {
     const job = await open();
     await beginAttempt(catalog, job);
-    await heartbeat(catalog, job, { progress: { rows_total: 1000, rows_committed: 100, rows_checkpointed: 500 } });
+    const rows = { rows_total: 1000, rows_committed: 100, rows_checkpointed: 500 };
+    await heartbeat(catalog, job, { progress: { ...rows, workers_active: 3, workers_pending: 5 } });
     const program = start("watch", job);
-    expect(await program.printed("1000 rows")).toContain("Running [##########----------] 500/1000 rows\n");
+    expect(await program.printed("1000 rows")).toContain(
+      "Running [##########----------] 500/1000 rows, 3 workers and 5 pending\n",
+    );
     await alter(job, "Canceled");
     await program.finished;
   });

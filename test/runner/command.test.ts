@@ -1,9 +1,13 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { runCommandLine } from "../../runner/command-line.ts";
 import { readConfig } from "../../runner/config.ts";
 import { startCommand } from "../support/command.ts";
 import { startProgram } from "../support/process.ts";
+import { startTestDashboard } from "../support/ray-dashboard.ts";
 
 test("prints the version of the package for --version", async () => {
   const { version } = JSON.parse(readFileSync("runner/package.json", "utf8"));
@@ -26,3 +30,24 @@ test("treats an empty variable as unset", () => {
   const none = { catalogUrl: undefined, apiKey: undefined, rayToken: undefined };
   expect(readConfig(environment)).toMatchObject(none);
 });
+
+test("exits within 10 seconds of SIGTERM while the catalog does not respond", async () => {
+  const dashboard = await startTestDashboard();
+  const catalog = createServer(() => {}).listen(0, "127.0.0.1");
+  try {
+    await once(catalog, "listening");
+    const url = `http://127.0.0.1:${(catalog.address() as AddressInfo).port}`;
+    const asked = once(catalog, "request");
+    const args = ["runner/main.ts", "--address", dashboard.url, "--catalog", url];
+    const { child, finished } = startProgram(args, { TILTYARD_API_KEY: "key" });
+    await asked;
+    const stoppedAt = performance.now();
+    child.kill("SIGTERM");
+    expect(await finished).toMatchObject({ code: 0, signal: null });
+    expect(performance.now() - stoppedAt).toBeLessThan(10_000);
+  } finally {
+    catalog.closeAllConnections();
+    catalog.close();
+    await dashboard.stop();
+  }
+}, 120_000);

@@ -1,6 +1,5 @@
-"""Tests that finished work is kept. The function itself counts the rows that a second attempt computes again."""
+"""Tests that finished work is kept. The function itself counts the rows that are computed again."""
 
-import os
 import signal
 import tempfile
 import time
@@ -11,12 +10,13 @@ import lance
 import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
-from jobs import backfill, describe, values
-from processes import drivers_of
+from jobs import backfill, values
+from processes import drivers_of, kill_all, ray_heads
 from runner import JOB_SECONDS, Runner, ended
 
-ROWS = 1_000
+ROWS = 2_000
 ROWS_PER_FRAGMENT = 50
+CALLS_MAX = 1.1 * ROWS
 # The silence of the catalog in seconds, longer than a restart of its node.
 PAUSE_SECONDS = 40
 
@@ -47,60 +47,70 @@ def counted(calls: Calls):
     return double
 
 
-@pytest.fixture
-def yard(tmp_path):
-    with Catalog(tmp_path / "data") as catalog:
-        rows = pa.table({"id": range(ROWS)})
-        lance.write_dataset(
-            rows, mode="create", max_rows_per_file=ROWS_PER_FRAGMENT, namespace_client=catalog.client(), table_id=["t"]
-        )
-        runner = Runner(catalog, tmp_path / "log").start()
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("yard")
+    with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log").start() as runner:
         yield catalog, runner
         runner.stop()
 
 
-def begin(catalog, calls: Calls, share: float) -> str:
-    """Opens a backfill and waits until a share of its rows is computed."""
+def begin(catalog, table: str, calls: Calls) -> str:
+    rows = pa.table({"id": range(ROWS)})
+    where = {"namespace_client": catalog.client(), "table_id": [table]}
+    lance.write_dataset(rows, mode="create", max_rows_per_file=ROWS_PER_FRAGMENT, **where)
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
-    db.open_table("t").add_columns({"double": counted(calls)})
-    job = backfill(catalog, ["t"], "double")
-    wait_until(lambda: calls.count() > share * ROWS, "the first rows", seconds=JOB_SECONDS)
-    return job
+    db.open_table(table).add_columns({"double": counted(calls)})
+    return backfill(catalog, [table], "double")
 
 
-def expect_all_rows(catalog, runner, job: str, calls: Calls, attempt: int) -> None:
-    found = ended(catalog, runner, job)
-    assert found["status"] == "Succeeded", found
-    assert found["attempt"] == attempt, found
-    assert values(catalog, ["t"], "double") == [2 * number for number in range(ROWS)]
-    assert calls.count() <= 1.1 * ROWS, f"{calls.count()} calls for {ROWS} rows"
+def wait_for(calls: Calls, share: float) -> None:
+    wait_until(lambda: calls.count() > share * ROWS, f"the call for {share} of the rows", seconds=JOB_SECONDS)
 
 
-def test_a_second_attempt_computes_only_what_the_first_one_has_not(yard):
+def expect_all_rows(catalog, table: str, calls: Calls) -> None:
+    assert values(catalog, [table], "double") == [2 * number for number in range(ROWS)]
+    assert calls.count() <= CALLS_MAX, f"{calls.count()} calls for {ROWS} rows"
+
+
+def test_a_pause_of_the_catalog_interrupts_no_attempt(yard):
     catalog, runner = yard
     calls = Calls()
-    job = begin(catalog, calls, 0.7)
-    os.kill(drivers_of(job)[0], signal.SIGKILL)
-    expect_all_rows(catalog, runner, job, calls, attempt=2)
-
-
-def test_a_retry_of_a_canceled_job_computes_only_what_is_missing(yard):
-    catalog, runner = yard
-    calls = Calls()
-    job = begin(catalog, calls, 0.7)
-    catalog.post(f"/management/v1/job/{job}/cancel")
-    wait_until(lambda: not drivers_of(job), "the end of the job's process")
-    retried = catalog.post(f"/management/v1/job/{job}/retry")["job_id"]
-    expect_all_rows(catalog, runner, retried, calls, attempt=1)
-
-
-def test_a_pause_of_the_catalog_costs_no_work(yard):
-    catalog, runner = yard
-    calls = Calls()
-    job = begin(catalog, calls, 0.3)
+    job = begin(catalog, "paused", calls)
+    wait_for(calls, 0.3)
     catalog.process.send_signal(signal.SIGSTOP)
     # The pause itself is the subject of the test.
     time.sleep(PAUSE_SECONDS)
     catalog.process.send_signal(signal.SIGCONT)
-    expect_all_rows(catalog, runner, job, calls, attempt=1)
-    assert describe(catalog, job)["status"] == "Succeeded"
+    found = ended(catalog, runner, job)
+    assert (found["status"], found["attempt"]) == ("Succeeded", 1), found
+    expect_all_rows(catalog, "paused", calls)
+
+
+@pytest.mark.timeout(3 * JOB_SECONDS)
+def test_kills_of_each_part_and_a_cancellation_recompute_few_rows(yard):
+    """A tenth of the rows in all, although each of the four interruptions may cost as many."""
+    catalog, runner = yard
+    calls = Calls()
+    job = begin(catalog, "killed", calls)
+    counts = []
+
+    def killed(share: float, kill) -> None:
+        wait_for(calls, share)
+        kill()
+        counts.append(calls.count())
+
+    def kill_runner() -> None:
+        runner.kill()
+        runner.start("--lease-seconds", "10", "--attempts", "50")
+
+    killed(0.2, lambda: kill_all(drivers_of(job)))
+    killed(0.4, kill_runner)
+    killed(0.6, lambda: kill_all(ray_heads(runner.process.pid)))
+    killed(0.8, lambda: catalog.post(f"/management/v1/job/{job}/cancel"))
+    wait_until(lambda: not drivers_of(job), "the end of the job's process", seconds=JOB_SECONDS)
+    retried = catalog.post(f"/management/v1/job/{job}/retry")["job_id"]
+    found = ended(catalog, runner, retried)
+    assert found["status"] == "Succeeded", found
+    print(f"calls at each interruption: {counts}, in all: {calls.count()} for {ROWS} rows", flush=True)
+    expect_all_rows(catalog, "killed", calls)

@@ -90,12 +90,14 @@ class Attempt:
         """Records the progress, which the next heartbeat sends. Numbers never decrease."""
         with self._lock:
             committed = max(min(rows_committed, rows_total), self._progress.get("rows_committed", 0))
-            self._first = self._first or (committed, time.monotonic())
+            # The rate includes computed rows that are not committed yet.
+            computed = max(committed, min(counters.get("rows_checkpointed", 0), rows_total))
+            self._first = self._first or (computed, time.monotonic())
             told = {"rows_committed": committed, "rows_total": max(rows_total, committed), **counters}
             self._progress = {**self._progress, **told}
             elapsed = time.monotonic() - self._first[1]
-            if elapsed > 0 and committed > self._first[0]:
-                self._progress["rows_per_second"] = round((committed - self._first[0]) / elapsed)
+            if elapsed > 0 and computed > self._first[0]:
+                self._progress["rows_per_second"] = round((computed - self._first[0]) / elapsed)
 
     def end(
         self,

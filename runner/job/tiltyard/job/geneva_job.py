@@ -14,6 +14,15 @@ from tiltyard.job.geneva_resume import commit_granularity, filter_of_rest
 from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
+# Geneva's counters that are reported, and their names in the progress of a job.
+COUNTERS = {
+    "rows_checkpointed": "rows_checkpointed",
+    "rows_ready_for_commit": "rows_ready_for_commit",
+    "tasks_completed": "tasks_completed",
+    "rows_skipped_on_error": "rows_skipped_on_error",
+    "cnt_geneva_workers_active": "workers_active",
+    "cnt_geneva_workers_pending": "workers_pending",
+}
 # The memory that Geneva reserves for an applier whose UDF specifies none.
 APPLIER_MEMORY_BYTES = 4 * 2**30
 APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
@@ -164,9 +173,5 @@ def _report_tracker(tracker: Any, report: Report) -> None:
     rows = counters.get("rows_committed")
     if rows is None:
         return
-    others = {
-        name: counters[name]["n"]
-        for name in ("rows_checkpointed", "tasks_completed", "rows_skipped_on_error")
-        if name in counters
-    }
+    others = {name: counters[counter]["n"] for counter, name in COUNTERS.items() if counter in counters}
     report(rows["n"], rows["total"], **others)
