@@ -32,6 +32,7 @@ const databaseFiles = [
   "refs",
   "registering-many",
   "replicas",
+  "search-columns",
   "search-namespace",
   "secrets",
   "store",

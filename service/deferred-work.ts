@@ -4,7 +4,9 @@ import { adoptRest } from "./commits/adopt.ts";
 import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
 import { endGenevaRecord } from "./rows/geneva-record.ts";
+import { createColumnRecorder } from "./rows/record-columns.ts";
 import { noteTime } from "./store/clock.ts";
+import { listUnreadTables } from "./store/columns.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
@@ -43,6 +45,7 @@ export interface DeferredWorkParts extends AutomationParts {
 /** Creates the worker for the work that requests defer and that earlier processes left unfinished. */
 export function createDeferredWork(parts: DeferredWorkParts): Worker {
   const { store, finishing, log, auditRetentionMs, dropRetentionMs } = parts;
+  const recordColumns = createColumnRecorder(parts);
   const worker = createWorker({
     store,
     log,
@@ -53,6 +56,7 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
       automate: (subject) => openDueJobs(parts, subject).catch(unlessImpossible),
       purge: (subject, lease) => purgeTable(parts, subject, lease),
       forget: once((subject, lease) => forgetRecords(store, Number(subject), lease)),
+      record_columns: once((_, lease) => recordColumns(lease.requireValid)),
       retain: async (_, lease) => {
         do lease.requireValid();
         while ((await deleteExpiredTransactions(store, auditRetentionMs)) > 0);
@@ -72,7 +76,11 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
     try {
       await finishing.findForgotten(recordedUntilMillis);
       await hastenPurges();
-      await store.write((session) => insertTask(session, { kind: "retain", subject: "transactions" }));
+      const hasUnread = (await listUnreadTables(store.read, 0, 1)).length > 0;
+      await store.write(async (session) => {
+        await insertTask(session, { kind: "retain", subject: "transactions" });
+        if (hasUnread) await insertTask(session, { kind: "record_columns", subject: "tables" });
+      });
       worker.wake();
     } catch (error) {
       log.warn({ err: error }, "the search for unfinished work failed");

@@ -45,7 +45,7 @@ const versionLength = 12;
 const filteredMin = 20;
 
 /** The columns of a table and the definitions of computed ones. */
-export function Schema({ id, caller }: PageProps) {
+export function Schema({ id, caller, state }: PageProps) {
   const described = useCall("describeTable", { id, load_detailed_metadata: true });
   const mayFill = may(caller, "writer", id);
   const instead = (error: unknown) =>
@@ -70,7 +70,7 @@ export function Schema({ id, caller }: PageProps) {
             <Hint>{known.join(" · ")}</Hint>
             <View id={id} metadata={metadata} mayFill={mayFill} />
             <ComputedColumns id={id} fields={fields} mayFill={mayFill} />
-            <Columns fields={fields} />
+            <Columns key={state.column} fields={fields} name={state.column ?? ""} />
           </>
         );
       }}
@@ -79,14 +79,14 @@ export function Schema({ id, caller }: PageProps) {
 }
 
 /** The columns, with a filter by name if they are many. */
-function Columns({ fields }: { readonly fields: readonly FieldOf[] }) {
-  const [text, setText] = useState("");
+function Columns({ fields, name }: { readonly fields: readonly FieldOf[]; readonly name: string }) {
+  const [text, setText] = useState(name);
   const rows = fields
     .flatMap((field) => fieldRows(field, []))
     .filter(({ key }) => String(key).toLowerCase().includes(text.toLowerCase()));
   return (
     <>
-      {fields.length > filteredMin && (
+      {(fields.length > filteredMin || name !== "") && (
         <div class="filters">
           <Field label="Filter columns by name">
             <Input type="search" value={text} onInput={({ currentTarget }) => setText(currentTarget.value.trim())} />

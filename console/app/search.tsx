@@ -8,12 +8,12 @@ import { useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
 import { type Children, Empty, Field, Hint, Icon, Input, Loaded, Section } from "./view.tsx";
 
-/** The maximum number of namespaces and of tables that a search shows. */
+/** The maximum number of namespaces, of tables and of columns that a search shows. */
 const limit = 200;
 /** The pause in typing after which a search starts. */
 const pauseMs = 200;
 
-/** The page that finds namespaces and tables by name. */
+/** The page that finds namespaces, tables and columns by name. */
 export function SearchPage({ caller, state }: PageProps) {
   useTitle("Search");
   return (
@@ -21,8 +21,9 @@ export function SearchPage({ caller, state }: PageProps) {
       <h1 tabIndex={-1}>Search</h1>
       <Search within={entriesOf(caller, "reader")} label="Name" text={state.name ?? ""} isPage>
         <Hint>
-          Finds namespaces and tables by a part of their name, or by namespace and name: <code>production$films</code>.
-          The schema of a table has a filter for its columns. The key <kbd>/</kbd> leads here from every page.
+          Finds namespaces, tables and columns by a part of their name, or by the names around it:{" "}
+          <code>production$films</code>, <code>films$title</code>. The key <kbd>/</kbd> opens this page from every
+          other.
         </Hint>
       </Search>
     </>
@@ -86,6 +87,7 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
       return {
         namespaces: answers.flatMap(({ namespaces }) => namespaces),
         tables: answers.flatMap(({ tables }) => tables),
+        columns: answers.flatMap(({ columns }) => columns),
       };
     },
     placeholderData: keepPreviousData,
@@ -93,9 +95,11 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
   const more = (count: number) => count >= limit && <Hint>There may be more: type more of the name.</Hint>;
   return (
     <Loaded query={found}>
-      {({ namespaces, tables }) => (
+      {({ namespaces, tables, columns }) => (
         <>
-          <p class="visually-hidden" role="status">{`${namespaces.length} namespaces, ${tables.length} tables.`}</p>
+          <p class="visually-hidden" role="status">
+            {`${namespaces.length} namespaces, ${tables.length} tables, ${columns.length} columns.`}
+          </p>
           {namespaces.length > 0 && (
             <Section title="Namespaces">
               <Names kind="folder" items={namespaces.map((id) => [nameOf(id), linkTo("tables", id)])} />
@@ -108,10 +112,23 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
               {more(tables.length)}
             </Section>
           )}
-          {namespaces.length + tables.length === 0 && (
+          {columns.length > 0 && (
+            <Section title="Columns">
+              <Names
+                kind="column"
+                items={columns.map(({ table, column }) => [
+                  column,
+                  linkTo("table", table, "schema", { column }),
+                  nameOf(table),
+                ])}
+              />
+              {more(columns.length)}
+            </Section>
+          )}
+          {namespaces.length + tables.length + columns.length === 0 && (
             <Empty>
-              <p>No namespace or table has “{name}” in its name.</p>
-              <Hint>Columns are not searched here. You only find what you may read.</Hint>
+              <p>Nothing has “{name}” in its name.</p>
+              <Hint>You only find what you may read. New columns are found after a minute.</Hint>
             </Empty>
           )}
         </>
@@ -120,20 +137,22 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
   );
 }
 
-/** A list of links to namespaces or tables. */
+/** A list of links to namespaces, tables or columns. */
 export const Names = ({
   kind,
   items,
 }: {
-  readonly kind: "folder" | "table";
-  readonly items: readonly (readonly [name: string, href: string])[];
+  readonly kind: "folder" | "table" | "column";
+  readonly items: readonly (readonly [name: string, href: string, place?: string])[];
 }) => (
   <ul class="rows">
-    {items.map(([name, href]) => (
+    {items.map(([name, href, place]) => (
       <li key={href}>
         <a href={href}>
           <Icon name={kind} />
-          <span>{name}</span>
+          <span>
+            {name} {place && <small>in {place}</small>}
+          </span>
           <Icon name="chevron" />
         </a>
       </li>

@@ -1,5 +1,7 @@
+import { mainBranch } from "../domain/branch.ts";
 import { invalidInput } from "../domain/invalid-input.ts";
 import { emptyBranch } from "../store/branches.ts";
+import { forgetColumns } from "../store/columns.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
 import { countVersions, deleteVersions, findCut } from "../store/version-ranges.ts";
@@ -62,6 +64,7 @@ export async function deleteRanges(
 ): Promise<number> {
   // The deletion includes versions that are not adopted yet.
   await deleteTask(session, adoptionOf(tableId, branch));
+  if (branch === mainBranch) await forgetColumns(session, tableId);
   if (ranges.some(isEverything)) {
     const deleted = await countVersions(session, tableId, branch);
     await emptyBranch(session, tableId, branch);

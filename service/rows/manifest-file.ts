@@ -35,7 +35,7 @@ const ofManifest = {
   nextRowId: 14,
   transactionSection: 21,
 } as const;
-const ofField = { name: 2, parentId: 4, metadata: 10 } as const;
+const ofField = { name: 2, id: 3, parentId: 4, logicalType: 5, metadata: 10 } as const;
 const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
 const ofDeletions = { count: 4 } as const;
 const ofTransaction = { readVersion: 1, uuid: 2, updateConfig: 110 } as const;
@@ -49,6 +49,8 @@ const ofEntry = { key: 1, value: 2 } as const;
 const stableRowIds = 2n;
 /** The flags of features that writers must know. A change of the metadata preserves all of them. */
 const knownFeatureFlags = 0xffn;
+/** The maximum number of parts in the path of a field. */
+const depthMax = 16;
 const footerBytes = 16;
 const lengthBytes = 4;
 const magic = "LANC";
@@ -154,6 +156,29 @@ export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly
   return new Map(
     columns.map((field) => [last(field, ofField.name)?.string() ?? "", mapOf(messages(field, ofField.metadata))]),
   );
+}
+
+/**
+ * Returns the paths of the columns and of the fields in them, such as `meta.year`, the columns first. Items of lists have
+ * no path of their own.
+ *
+ * @throws CatalogError Unsupported
+ */
+export function columnPathsOf(file: Uint8Array): readonly string[] {
+  const paths = new Map<number, { readonly path: string; readonly depth: number; readonly isList: boolean }>();
+  const found: { readonly path: string; readonly depth: number }[] = [];
+  for (const field of messages(readFields(readFile(file).manifest.content), ofManifest.fields)) {
+    const parentId = last(field, ofField.parentId)?.int32() ?? 0;
+    const parent = parentId < 0 ? undefined : paths.get(parentId);
+    const name = last(field, ofField.name)?.string() ?? "";
+    const path = parent === undefined ? name : `${parent.path}.${name}`;
+    const depth = (parent?.depth ?? 0) + 1;
+    if (depth > depthMax) continue;
+    const isList = /list|^map/.test(last(field, ofField.logicalType)?.string() ?? "");
+    paths.set(last(field, ofField.id)?.int32() ?? 0, { path, depth, isList });
+    if (!parent?.isList) found.push({ path, depth });
+  }
+  return found.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
 }
 
 /** Returns the metadata of the schema. @throws CatalogError Unsupported */

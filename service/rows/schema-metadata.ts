@@ -39,15 +39,17 @@ export async function commitSchemaMetadata(
 /**
  * Reads the manifest of a placed version.
  *
- * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time.
+ * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
+ * the manifest is larger than `bytesMax`.
  */
 export async function readManifest(
   { storage }: Pick<CommitParts, "storage">,
   { location }: Pick<TableRecord, "location">,
   record: VersionRecord,
+  bytesMax = manifestBytesMax,
 ): Promise<Uint8Array> {
   const { manifest_path: path } = toTableVersion(location, record);
-  const read = await (await storage.at(parseLocation(location))).read(path, manifestBytesMax);
+  const read = await (await storage.at(parseLocation(location))).read(path, bytesMax);
   if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
   return read.bytes;
 }

@@ -14,6 +14,7 @@ import * as reservedLocations from "./migrations/0010-reserved-locations.ts";
 import * as clock from "./migrations/0011-clock.ts";
 import * as typedJobs from "./migrations/0012-typed-jobs.ts";
 import * as attemptSamples from "./migrations/0013-attempt-samples.ts";
+import * as tableColumns from "./migrations/0014-table-columns.ts";
 
 /** A schema migration. */
 interface Change {
@@ -38,6 +39,7 @@ const changes: Record<string, Change> = {
   "0011-clock": clock,
   "0012-typed-jobs": typedJobs,
   "0013-attempt-samples": attemptSamples,
+  "0014-table-columns": tableColumns,
 };
 
 const migrationTable = "kysely_migration";

@@ -12,6 +12,7 @@ import { closeForGood, verifySqliteFile } from "./sqlite-file.ts";
 const tables = {
   namespaces: ["path"],
   tables: ["id"],
+  table_columns: ["table_id"],
   branches: ["table_id", "name"],
   table_versions: ["table_id", "branch", "generation", "version"],
   audit_records: ["id"],

@@ -39,9 +39,13 @@ export interface Schema {
     highest_version: number;
     /** The highest version of all earlier generations, whose manifests may still exist; -1 without any. */
     left_over_version: number;
+    /** The highest version when the columns of the table were recorded; negative if they are unknown. Used for `main`. */
+    columns_version: Generated<number>;
     /** The number of withdrawn versions. An earlier listing of the folder may be outdated after a withdrawal. */
     withdrawals: Generated<number>;
   };
+  /** The paths of the columns of each table, for searches, with a U+001F around each. */
+  table_columns: { table_id: number; names: string };
   /** The version records of all generations. Those of earlier generations identify leftover manifests. */
   table_versions: {
     table_id: number;

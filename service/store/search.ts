@@ -68,9 +68,6 @@ export async function searchNamespaces(session: Session, search: Search): Promis
 }
 
 function parametersOf({ within, parts, limit }: Search): Parameters {
-  // Databases differ in the lower case of other letters.
-  const lower = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-  const literal = (text: string) => text.replaceAll(/[%_!]/g, "!$&");
   const outer = lower(toPath(parts.slice(0, -1)));
   const name = lower(parts.at(-1) ?? "");
   const prefix = `${literal(name)}%`;
@@ -83,4 +80,14 @@ function parametersOf({ within, parts, limit }: Search): Parameters {
     limit,
     dropped: droppedNamespace,
   };
+}
+
+/** Returns a text with ASCII letters in lower case. Databases differ in the lower case of other letters. */
+export function lower(text: string): string {
+  return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Returns the pattern of LIKE, with `!` as escape character, that matches a text only. */
+export function literal(text: string): string {
+  return text.replaceAll(/[%_!]/g, "!$&");
 }

@@ -2,7 +2,7 @@ import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** The kinds of work that follows the response to the request that caused it. */
-const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record"] as const;
+const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record", "record_columns"] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
 /** A unit of deferred work. At most one task exists for each kind and subject. */

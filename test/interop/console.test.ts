@@ -21,6 +21,7 @@ import { openStore } from "../../service/store/open.ts";
 import { insertTable } from "../../service/store/tables.ts";
 import { beginAttempt, heartbeat } from "../support/attempts.ts";
 import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
+import { doDeferredWork } from "../support/deferred-work.ts";
 import { required } from "./servers.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -282,7 +283,7 @@ describe("browsing", () => {
     await page.getByRole("link", { name: "t1000" }).waitFor();
   });
 
-  test("finds namespaces and tables by name after the key /", async () => {
+  test("finds namespaces, tables and columns by name after the key /", async () => {
     const { page, complaints } = await signedIn();
     await page.getByRole("link", { name: "production" }).waitFor();
     await page.keyboard.press("/");
@@ -296,10 +297,15 @@ describe("browsing", () => {
     await page.getByRole("searchbox").fill("produ");
     await page.getByRole("link", { name: "production", exact: true }).waitFor();
     await page.getByRole("searchbox").fill("nowhere");
-    await page.getByText("No namespace or table has “nowhere” in its name.").waitFor();
+    await page.getByText("Nothing has “nowhere” in its name.").waitFor();
+    await doDeferredWork(catalog.database);
+    await page.getByRole("searchbox").fill("wide$column_19");
+    await page.getByRole("link", { name: "column_197 in studio$wide" }).click();
+    await row(page, "column_197").waitFor();
+    expect(await page.getByRole("row").count()).toBe(2);
     const guest = await signedIn({}, await catalog.keyFor("seeker", { research: "reader" }));
     await visit(guest.page, "search?show=names&name=film");
-    await guest.page.getByText("No namespace or table has “film” in its name.").waitFor();
+    await guest.page.getByText("Nothing has “film” in its name.").waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -17,7 +17,15 @@ async function startWorkers(handlers: readonly TaskHandler[]) {
   const workers = handlers.map((purge, index): Worker => {
     const store = stores[index];
     if (store === undefined) throw new Error("each worker has a store");
-    const others = { finish: none, adopt: none, forget: none, retain: none, automate: none, end_record: none };
+    const others = {
+      finish: none,
+      adopt: none,
+      forget: none,
+      retain: none,
+      automate: none,
+      end_record: none,
+      record_columns: none,
+    };
     return createWorker({ store, log: createLog("silent"), handlers: { ...others, purge } });
   });
   const [store] = stores;

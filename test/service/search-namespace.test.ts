@@ -40,7 +40,7 @@ describe("SearchNamespace", () => {
   test("does not find dropped tables", async () => {
     const id = await namespaceWith(["leaving"]);
     await catalog.call("deregisterTable", { id: [...id, "leaving"] });
-    expect((await search([], "leaving")).body).toEqual({ namespaces: [], tables: [] });
+    expect((await search([], "leaving")).body).toEqual({ namespaces: [], tables: [], columns: [] });
   });
 
   test("finds only what the caller may read", async () => {

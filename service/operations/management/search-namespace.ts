@@ -1,4 +1,5 @@
 import { foundMax } from "@tiltyard/protocol";
+import { searchColumns } from "../../store/columns.ts";
 import { searchNamespaces, searchTables } from "../../store/search.ts";
 import type { Handler } from "../handler.ts";
 
@@ -10,5 +11,6 @@ export const searchNamespace: Handler<"searchNamespace"> = async (
   return {
     namespaces: (await searchNamespaces(store.read, search)).map((found) => [...found]),
     tables: (await searchTables(store.read, search)).map((found) => [...found]),
+    columns: (await searchColumns(store.read, search)).map(({ table, column }) => ({ table: [...table], column })),
   };
 };
