@@ -1,33 +1,19 @@
 import { keepPreviousData } from "@tanstack/preact-query";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type AnswerTo, ApiError, call, type RequestTo } from "./api.ts";
-import { bytes } from "./format.ts";
+import { useState } from "preact/hooks";
+import { type AnswerTo, ApiError, type RequestTo } from "./api.ts";
 import { mainBranch, useBranches } from "./history.tsx";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
-import {
-  dialog,
-  Empty,
-  Field,
-  Hint,
-  Input,
-  Loaded,
-  messageOf,
-  Note,
-  Select,
-  sentence,
-  Table,
-  textsOf,
-} from "./view.tsx";
+import { Cell } from "./value.tsx";
+import { Empty, Field, Hint, Input, Loaded, Note, Select, sentence, Table, textsOf } from "./view.tsx";
 
 type FirstRows = AnswerTo<"listTableRows">;
-type Value = NonNullable<FirstRows["rows"][number][number]>;
 
 const pageSize = 20;
-/** The maximum number of characters of a value on a single line. */
-const shortMax = 24;
-/** The maximum size of a thumbnail in CSS pixels. */
-const thumbnailMax = { width: 160, height: 80 };
+/** The maximum number of columns that the catalog returns, and shows without a choice. */
+const columnsMax = 64;
+/** The number of columns above which they have a filter. */
+const filteredMin = 20;
 
 /** The rows of a table at a version of a branch, by page. */
 export function Rows({ id, state }: PageProps) {
@@ -39,7 +25,7 @@ export function Rows({ id, state }: PageProps) {
     order: "",
   });
   const [offset, setOffset] = useState(0);
-  const [hidden, setHidden] = useState<readonly string[]>([]);
+  const [chosen, setChosen] = useState<readonly string[]>();
   const [like, setLike] = useState<Example>();
   const { branch, filter, sort, order } = search;
   const request = {
@@ -49,13 +35,17 @@ export function Rows({ id, state }: PageProps) {
     ...(filter !== "" && { filter }),
     ...(sort !== "" && { sort, descending: order === "descending" }),
     ...(like !== undefined && { like: like.column, like_row: like.row }),
+    ...(chosen !== undefined && chosen.length > 0 && { columns: [...chosen] }),
   };
   function show(example: Example | undefined) {
     setOffset(0);
     setLike(example);
   }
   const rows = useCall("listTableRows", { ...request, limit: pageSize, offset }, { placeholderData: keepPreviousData });
-  const names = rows.data?.columns.map(({ name }) => name) ?? [];
+  const shown = rows.data?.columns.map(({ name }) => name) ?? [];
+  const described = useCall("describeTable", { id, load_detailed_metadata: true });
+  // Another version may have other columns.
+  const names = [...new Set([...(described.data?.schema?.fields.map(({ name }) => name) ?? []), ...shown])];
   function apply(event: Event) {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
@@ -104,7 +94,7 @@ export function Rows({ id, state }: PageProps) {
       <Loaded query={rows.error === null ? rows : { ...rows, data: undefined }} instead={instead}>
         {(found) => (
           <>
-            <ColumnPicker names={names} hidden={hidden} onChange={setHidden} />
+            <ColumnPicker names={names} chosen={chosen ?? shown} onChange={setChosen} />
             {like && (
               <div class="buttons">
                 <span>
@@ -115,13 +105,18 @@ export function Rows({ id, state }: PageProps) {
                 </button>
               </div>
             )}
-            <FoundRows
-              found={found}
-              hidden={hidden}
-              offset={offset}
-              request={request}
-              {...(like === undefined && { onLike: show })}
-            />
+            {chosen?.length === 0 ? (
+              <Empty>
+                <p>No column is chosen.</p>
+              </Empty>
+            ) : (
+              <FoundRows
+                found={found}
+                offset={offset}
+                request={request}
+                {...(like === undefined && { onLike: show })}
+              />
+            )}
             <div class="buttons">
               <button
                 type="button"
@@ -167,26 +162,54 @@ function Branches({ id, branch }: { readonly id: PageProps["id"]; readonly branc
 
 function ColumnPicker({
   names,
-  hidden,
+  chosen,
   onChange,
 }: {
   readonly names: readonly string[];
-  readonly hidden: readonly string[];
-  readonly onChange: (hidden: readonly string[]) => void;
+  readonly chosen: readonly string[];
+  /** Receives the chosen columns; undefined for the first ones. */
+  readonly onChange: (chosen: readonly string[] | undefined) => void;
 }) {
+  const [text, setText] = useState("");
+  const isFull = chosen.length >= columnsMax;
   const toggle = (name: string) =>
-    onChange(hidden.includes(name) ? hidden.filter((each) => each !== name) : [...hidden, name]);
+    onChange(names.filter((each) => (each === name ? !chosen.includes(each) : chosen.includes(each))));
   return (
     <details class="columns">
-      <summary>Columns</summary>
+      <summary>{`Columns (${chosen.length} of ${names.length})`}</summary>
+      <div class="filters">
+        {names.length > filteredMin && (
+          <Field label="Filter columns by name">
+            <Input type="search" value={text} onInput={({ currentTarget }) => setText(currentTarget.value.trim())} />
+          </Field>
+        )}
+        <div class="buttons">
+          <button type="button" class="outline small" onClick={() => onChange(undefined)}>
+            {names.length > columnsMax ? `First ${columnsMax}` : "All columns"}
+          </button>
+          <button type="button" class="outline small" onClick={() => onChange([])}>
+            No column
+          </button>
+        </div>
+      </div>
+      {isFull && names.length > columnsMax && (
+        <Hint>At most {columnsMax} columns are shown: uncheck one to show another.</Hint>
+      )}
       <fieldset>
         <legend class="visually-hidden">Columns to show</legend>
-        {names.map((name) => (
-          <label key={name}>
-            <input type="checkbox" checked={!hidden.includes(name)} onChange={() => toggle(name)} />
-            {name}
-          </label>
-        ))}
+        {names
+          .filter((name) => name.toLowerCase().includes(text.toLowerCase()))
+          .map((name) => (
+            <label key={name}>
+              <input
+                type="checkbox"
+                checked={chosen.includes(name)}
+                disabled={isFull && !chosen.includes(name)}
+                onChange={() => toggle(name)}
+              />
+              {name}
+            </label>
+          ))}
       </fieldset>
     </details>
   );
@@ -208,14 +231,13 @@ type RowsRequest = RequestTo<"listTableRows">;
 
 interface FoundRowsProps {
   readonly found: FirstRows;
-  readonly hidden: readonly string[];
   readonly offset: number;
   readonly request: RowsRequest;
   /** Shows the rows that are similar to one. */
   readonly onLike?: (example: Example) => void;
 }
 
-function FoundRows({ found, hidden, offset, request, onLike }: FoundRowsProps) {
+function FoundRows({ found, offset, request, onLike }: FoundRowsProps) {
   const { version, columns, columns_in_all: inAll, rows } = found;
   if (rows.length === 0)
     return (
@@ -230,17 +252,16 @@ function FoundRows({ found, hidden, offset, request, onLike }: FoundRowsProps) {
   const count = rows.length === 1 ? "One row" : `${rows.length} rows`;
   const among = columns.length < inAll ? `, with ${columns.length} of ${inAll} columns` : "";
   const unknown = <span class="hint">not shown</span>;
-  const chosen = columns.map((column, index) => ({ ...column, index })).filter(({ name }) => !hidden.includes(name));
   return (
     <>
       <Hint>{`${count} of version ${version}, from row ${offset + 1}${among}. Long values are cut.`}</Hint>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the rows. */}
       <section class="scroll" tabIndex={0} aria-label="Rows">
         <Table
-          columns={chosen.map(({ name }) => name)}
+          columns={columns.map(({ name }) => name)}
           rows={rows.map((row, key) => ({
             key,
-            cells: chosen.map(({ name, index, is_shown: isShown }) =>
+            cells: columns.map(({ name, is_shown: isShown }, index) =>
               isShown ? (
                 <Cell
                   key={name}
@@ -258,105 +279,4 @@ function FoundRows({ found, hidden, offset, request, onLike }: FoundRowsProps) {
       </section>
     </>
   );
-}
-
-/** Shows a whole value in a dialog. */
-async function showWhole(request: RowsRequest): Promise<void> {
-  const text = await call("listTableRows", { ...request, whole: true }).then(
-    ({ rows }) => rows[0]?.[0]?.text ?? "null",
-    (error) => messageOf(error),
-  );
-  const content = <pre class="log">{text}</pre>;
-  await dialog(String(request.columns), content, <button type="submit">Close</button>);
-}
-
-function Cell({
-  value,
-  request,
-  onLike,
-}: {
-  readonly value: Value | null;
-  /** The request for this value alone. */
-  readonly request: RowsRequest;
-  readonly onLike?: () => void;
-}) {
-  if (value === null) return <span class="hint">null</span>;
-  const { text, length, unit, image } = value;
-  const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${length} ${unit}`;
-  if (image === undefined && unit === "bytes" && imageName.test(text))
-    return <OmittedImage request={request} label={`${text}, ${size}`} />;
-  const isImageAlone = image !== undefined && unit === "bytes";
-  const label = isImageAlone ? `${text}, ${size}` : text;
-  return (
-    <div class="value">
-      {image && <Thumbnail image={image} label={label} />}
-      {!isImageAlone && <span class={text.length > shortMax ? "mono long" : "mono"}>{cutText(value)}</span>}
-      {size !== "" && <span class="hint">{size}</span>}
-      {length !== undefined && unit !== "bytes" && (
-        <button type="button" class="quiet small" onClick={() => showWhole(request)}>
-          Whole value
-        </button>
-      )}
-      {onLike && isVector(value) && (
-        <button type="button" class="quiet small" onClick={onLike}>
-          More like this
-        </button>
-      )}
-    </div>
-  );
-}
-
-/** The text of an image. */
-const imageName = /^\w+ image$/;
-
-/** An image that the list of rows omits because of its size: loaded by a request of its own, unless it is too large. */
-function OmittedImage({ request, label }: { readonly request: RowsRequest; readonly label: string }) {
-  const { data } = useCall("listTableRows", request);
-  const image = data?.rows[0]?.[0]?.image;
-  return image === undefined ? <span class="mono">{label}</span> : <Thumbnail image={image} label={label} />;
-}
-
-/** Reports whether a value looks like a vector, whose items are numbers. */
-const isVector = ({ text, unit }: Value) => unit === "items" && /^\[-?\d/.test(text);
-
-/** Returns a text with a mark if it is truncated. */
-function cutText({ text, length, unit }: Value): string {
-  if (length === undefined) return text;
-  if (unit === "items") return text.endsWith("]") ? `${text.slice(0, -1)}, …]` : `${text}…`;
-  // Bytes are shown as two digits each; the text of an image is a description instead.
-  const isWhole = unit === "bytes" && text.length + 1 >= 3 * length;
-  return isWhole || text === "" || imageName.test(text) ? text : `${text} …`;
-}
-
-interface ThumbnailProps {
-  readonly image: NonNullable<Value["image"]>;
-  readonly label: string;
-}
-
-/**
- * Draws an image on a canvas, because the page's content security policy blocks all images but those of the console
- * itself. The bytes never have a URL.
- */
-function Thumbnail({ image, label }: ThumbnailProps) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [isDamaged, setDamaged] = useState(false);
-  useLayoutEffect(() => {
-    if (canvas.current !== null) draw(image, canvas.current).catch(() => setDamaged(true));
-  }, []);
-  if (isDamaged) return <span class="hint">{label}, damaged</span>;
-  return <canvas ref={canvas} role="img" aria-label={label} width="0" height="0" />;
-}
-
-async function draw({ media_type: type, base64 }: ThumbnailProps["image"], canvas: HTMLCanvasElement): Promise<void> {
-  const content = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  const bitmap = await createImageBitmap(new Blob([content], { type }));
-  const scale = Math.min(1, thumbnailMax.width / bitmap.width, thumbnailMax.height / bitmap.height);
-  const side = (length: number) => Math.max(1, Math.round(length * scale));
-  const [width, height] = [side(bitmap.width), side(bitmap.height)];
-  canvas.width = width * devicePixelRatio;
-  canvas.height = height * devicePixelRatio;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  canvas.getContext("2d")?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  bitmap.close();
 }

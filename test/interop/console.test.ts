@@ -960,12 +960,53 @@ describe("the rows of a table", () => {
     await first.getByRole("button", { name: "Whole value" }).click();
     await page.getByRole("dialog").getByText(text, { exact: true }).waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
-    await page.getByText("Columns", { exact: true }).click();
+    await page.getByText("Columns (2 of 2)").click();
     await page.getByRole("checkbox", { name: "note" }).uncheck();
-    expect(await page.getByRole("columnheader").allTextContents()).toEqual(["n"]);
+    await expect.poll(() => page.getByRole("columnheader").allTextContents()).toEqual(["n"]);
     await page.getByRole("textbox", { name: "Filter" }).fill("n >");
     await page.getByRole("button", { name: "Show" }).click();
     await page.getByRole("alert").first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("have a column picker for all columns of a wide table", async () => {
+    const { page } = await signedIn();
+    await visit(page, "table/studio/wide?show=data");
+    await page.getByText("Columns (64 of 200)").click();
+    await page.getByRole("searchbox", { name: "Filter columns by name" }).fill("column_19");
+    expect(await page.getByRole("checkbox", { name: "column_199" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "No column" }).click();
+    await page.getByText("No column is chosen.").waitFor();
+    for (const name of ["column_199", "column_190"]) await page.getByRole("checkbox", { name }).check();
+    const headers = page.getByRole("columnheader");
+    await expect.poll(() => headers.allTextContents()).toEqual(["column_190", "column_199"]);
+    await row(page, /^190199$/).waitFor();
+    await page.getByRole("combobox", { name: "Sort by" }).selectOption("column_150");
+    await page.getByRole("button", { name: "First 64" }).click();
+    await expect.poll(() => headers.count()).toBe(64);
+  });
+
+  test("appear by branch, also from the history of a branch", async () => {
+    const id = ["studio", "forked"];
+    const rows = (values: number[]) => tableToIPC(new Table({ n: vectorFromArray(values, new Int32()) }), "stream");
+    await catalog.call("createTable", { id }, { body: rows([1, 2]) });
+    await catalog.call("createTableBranch", { id, name: "trial" });
+    await catalog.call("insertIntoTable", { id, branch: "trial" }, { body: rows([3]) });
+    const { page, complaints } = await signedIn();
+    await visit(page, "table/studio/forked?show=data");
+    await page.getByText("2 rows of version 1").waitFor();
+    await page.getByRole("combobox", { name: "Branch" }).selectOption("trial");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("3 rows of version").waitFor();
+    await page.getByRole("combobox", { name: "Branch" }).selectOption("main");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("2 rows of version 1").waitFor();
+    await page.getByRole("link", { name: "History" }).click();
+    await page.getByRole("button", { name: "trial" }).click();
+    const [version] = [page.locator("li.version").first()];
+    await version.getByRole("button", { name: /^Version/ }).click();
+    await version.getByRole("link", { name: "View data at this version" }).click();
+    await page.getByText("3 rows of version").waitFor();
     expect(complaints).toEqual([]);
   });
 
