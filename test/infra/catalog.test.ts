@@ -197,9 +197,12 @@ describe("a catalog on SQLite", () => {
     });
     expect(containers).toHaveLength(1);
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
+    // The variables are those of `environmentSecret`: test/e2e/litestream.test.ts.
+    const store = { region: "$" + "{AWS_REGION}", endpoint: "$" + "{AWS_ENDPOINT_URL}" };
     expect(settings.dbs).toEqual([
-      { path: "/data/catalog.sqlite", replica: { url: "s3://backups/tiltyard/litestream" } },
+      { path: "/data/catalog.sqlite", replica: { url: "s3://backups/tiltyard/litestream", ...store } },
     ]);
+    expect(settings.snapshot).toEqual({ interval: "24h", retention: "336h" });
     expect(readConfig(environmentOf(stack)).database).toEqual({ kind: "sqlite", file: settings.dbs[0].path });
   });
 });
@@ -208,17 +211,20 @@ describe("Litestream", () => {
   test("sets the region of the bucket, because no role may request it", async () => {
     const stack = await deployed("eks", { catalog: { litestream: true } });
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
-    expect(settings.dbs[0].replica.url).toBe("s3://eks-backups-1234567/litestream?region=eu-central-1");
+    const replica = { url: "s3://eks-backups-1234567/litestream", region: "eu-central-1" };
+    expect(settings.dbs[0].replica).toMatchObject(replica);
   });
 
   test("writes to a bucket of its own on Google Cloud, which is not Ray's", async () => {
-    const { all } = await deployed("gke", { catalog: { litestream: true } });
+    const { all, one } = await deployed("gke", { catalog: { litestream: true } });
     const members = all("gcp:storage/bucketIAMMember:BucketIAMMember").filter(
       ({ inputs }) => inputs.bucket === "gke-backups-1234567",
     );
     expect(members.map(({ inputs }) => inputs.member)).toEqual([
       "serviceAccount:gke-catalog@our-project.iam.gserviceaccount.com",
     ]);
+    const settings = JSON.parse(one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
+    expect(settings.dbs[0].replica).toEqual({ url: "gs://gke-backups-1234567/litestream" });
   });
 });
 

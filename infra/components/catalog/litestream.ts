@@ -9,6 +9,8 @@ import { containerSecurity, dataVolume, secretsOf } from "./pod-parts.ts";
 const image = `litestream/litestream:${versions.litestream}`;
 const settingsFolder = "/etc/litestream";
 const settingsFile = "litestream.yml";
+/** A restore reaches back as far as the snapshots. By default, Litestream keeps only those of the last day. */
+const snapshots = { interval: "24h", retention: "336h" } as const;
 
 /** The parts that Litestream adds to the catalog's pod. */
 export interface Litestream {
@@ -42,16 +44,32 @@ function createSettings(
   { uri, region }: Backups,
   child: Child,
 ): pulumi.Output<string> {
-  // Without a region, Litestream queries the bucket's location from S3, which needs an additional right.
-  const query = region === undefined ? "" : `?region=${region}`;
   const settings = uri.apply((bucket) =>
-    JSON.stringify({ dbs: [{ path: dataVolume.databaseFile, replica: { url: `${bucket}/litestream${query}` } }] }),
+    JSON.stringify({
+      snapshot: snapshots,
+      dbs: [
+        {
+          path: dataVolume.databaseFile,
+          replica: { url: `${bucket}/litestream`, ...(bucket.startsWith("s3:") && onS3(region)) },
+        },
+      ],
+    }),
   );
   return new kubernetes.core.v1.ConfigMap(
     `${name}-litestream`,
     { metadata: { namespace, labels: catalogLabels }, data: { [settingsFile]: settings } },
     child,
   ).metadata.name;
+}
+
+/**
+ * Returns the settings of S3. Litestream replaces variables, which are those of `catalog.environmentSecret` and empty
+ * without it. Without a region, Litestream queries the bucket's location, which needs an additional right. Without the
+ * endpoint, it expects a store outside AWS to have a host name for each bucket.
+ */
+function onS3(region: string | undefined) {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Litestream's notation.
+  return { region: region ?? "${AWS_REGION}", endpoint: "${AWS_ENDPOINT_URL}" };
 }
 
 function containerOf(name: string, args: string[], { cluster, settings }: CatalogPlace): Container {
