@@ -55,7 +55,10 @@ describe("the copies of the catalog by Litestream", () => {
     await until(() => s3.send(new CreateBucketCommand({ Bucket: bucket })));
     const catalog = { image: "registry.example.com/catalog:1", litestream: { bucket: `s3://${bucket}/prod` } };
     const { one } = await deployed("existing", { catalog });
-    const { data } = one("kubernetes:core/v1:ConfigMap", "litestream").inputs;
+    const { data }: { readonly data: Record<string, string> } = one(
+      "kubernetes:core/v1:ConfigMap",
+      "litestream",
+    ).inputs;
     for (const [file, content] of Object.entries(data)) writeFileSync(here(`/etc/litestream/${file}`), here(content));
     const [restore, replicate] = one("kubernetes:apps/v1:StatefulSet").inputs.spec.template.spec.initContainers;
     containers = { restore: restore.args, replicate: replicate.args };
