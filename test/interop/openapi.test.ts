@@ -11,14 +11,14 @@ import { createFilms } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { required } from "./servers.ts";
 
-/** `npm run test:fuzz` extends the search. */
-const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 30);
+/** The duration of the two searches with a credential together. `npm run test:fuzz` extends it. */
+const seconds = Number(process.env.TILTYARD_TEST_FUZZ_SECONDS ?? 60);
 const startUpSeconds = 60;
 /** The seed, which is fixed by default so that failures are reproducible. */
 const seed = Number(process.env.TILTYARD_TEST_SEED ?? 1);
 
 /** The limit of a search. It includes the seconds until schemathesis has read the document. */
-const search = ["--max-time", `${seconds}`];
+const search = ["--max-time", `${Math.ceil(seconds / 2)}`];
 /** The catalog rejects even valid requests without a credential, so a few of each operation suffice. */
 const searchWithoutCredential = [
   "--phases",

@@ -113,7 +113,10 @@ test("mutated streams are never 500 in every operation with rows", { timeout: se
   await catalog.call("createNamespace", { id: [namespace] });
   const id = [namespace, "rows"];
   await catalog.call("createTable", { id }, { body: whole });
-  const merge = { id, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true };
+  // An overwrite may rename the key of the other table.
+  const merged = [namespace, "merged"];
+  await catalog.call("createTable", { id: merged }, { body: whole });
+  const merge = { id: merged, on: ["id"], when_matched_update_all: true, when_not_matched_insert_all: true };
   const statuses = new Map<string, number>();
   for (let mutant = 0; mutant < Number(mutants) || performance.now() < endAt; mutant += 1) {
     const body = mutate(random);
