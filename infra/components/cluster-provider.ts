@@ -68,6 +68,17 @@ async function unlessUnknown<Found>(read: () => Promise<Found>): Promise<Found |
  */
 export type CreationCheck = (live: Pick<LiveObjects, "find" | "list" | "disown">, wanted: OwnedObject) => Promise<void>;
 
+/** A check before a Helm release is updated. It throws an error to prevent that. */
+export type ReleaseCheck = (
+  live: Pick<LiveObjects, "list">,
+  wanted: ReleaseInputs,
+  former: ReleaseInputs,
+) => Promise<void>;
+
+export interface ReleaseInputs {
+  readonly values?: Readonly<Record<string, unknown>>;
+}
+
 /** Resource definitions belong to no stack. */
 const sharedType = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition";
 
@@ -125,19 +136,30 @@ export class ClusterProvider extends kubernetes.Provider {
    * @param name The name, which is unique among the hooks of this provider.
    */
   beforeCreate(name: string, check: CreationCheck): pulumi.ResourceHook {
+    return this.#hook(name, async ({ newInputs = {} }) => {
+      // A preview may not know the name yet.
+      const isUnknown = newInputs.metadata !== undefined && typeof newInputs.metadata.name !== "string";
+      if (!isUnknown) await check(await this.#live(), newInputs as unknown as OwnedObject);
+    });
+  }
+
+  /** Creates a resource hook for `hooks.beforeUpdate` of a Helm release, with a name like {@link beforeCreate}. */
+  beforeReleaseUpdate(name: string, check: ReleaseCheck): pulumi.ResourceHook {
+    return this.#hook(name, async ({ newInputs = {}, oldInputs = {} }) => {
+      await check(await this.#live(), newInputs, oldInputs);
+    });
+  }
+
+  #hook(name: string, run: (args: pulumi.ResourceHookArgs) => Promise<void>): pulumi.ResourceHook {
     // The engine calls a hook outside the context of the program, in which Pulumi knows no stack.
     const inProgram = AsyncLocalStorage.snapshot();
-    return new pulumi.ResourceHook(
-      `${this.#name}-${name}`,
-      ({ newInputs = {} }) =>
-        inProgram(async () => {
-          // A preview may not know the name yet.
-          const isUnknown = newInputs.metadata !== undefined && typeof newInputs.metadata.name !== "string";
-          if (!isUnknown) await check(new LiveObjects(await this.#config()), newInputs as unknown as OwnedObject);
-        }),
-      // The preview of a stack that creates its cluster has no API server.
-      { onDryRun: !pulumi.Output.isInstance(this.#kubeconfig) },
-    );
+    // The preview of a stack that creates its cluster has no API server.
+    const onDryRun = !pulumi.Output.isInstance(this.#kubeconfig);
+    return new pulumi.ResourceHook(`${this.#name}-${name}`, (args) => inProgram(() => run(args)), { onDryRun });
+  }
+
+  async #live(): Promise<LiveObjects> {
+    return new LiveObjects(await this.#config());
   }
 
   /** Returns options that mark the objects below a component as the stack's and check them before their creation. */

@@ -2,11 +2,12 @@ import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { LocalWorkspace } from "@pulumi/pulumi/automation/index.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { settingsOfVariant } from "../../infra/settings/settings.ts";
-import { required } from "../interop/servers.ts";
+import { required, startAws, type TestServer } from "../interop/servers.ts";
 import { commit, declareTable, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
 import { startProgram } from "../support/process.ts";
@@ -19,6 +20,8 @@ import { addPlatformNodes } from "./platform-nodes.ts";
 import { DeployedStack, engineEnvironment } from "./stack.ts";
 import { until } from "./until.ts";
 
+const region = "us-east-1";
+const accessKey = { accessKeyId: "of-ci", secretAccessKey: "secret-of-ci" };
 const rbac = "rbac.authorization.k8s.io/v1";
 const cluster = useCluster();
 beforeAll(() => addPlatformNodes(cluster().api));
@@ -151,6 +154,28 @@ describeOnOurs(
       expect(await kept()).toEqual(before);
     });
 
+    test("removes no team that has a Ray job, which only the operator deletes", async () => {
+      const { api } = cluster();
+      const teamNamespace = `${namespace}-vision`;
+      await first.up({ ...settingsOf(namespace), teams: [{ name: "vision", clientPrincipals: ["group:vision"] }] });
+      const metadata = { name: "features", namespace: teamNamespace };
+      const job = { apiVersion: "ray.io/v1", kind: "RayJob", metadata, spec: {} };
+      await api.create(job);
+      const refusal = `the namespace ${teamNamespace} leaves the stack, but has the RayJob features`;
+      const withoutTeam = { ...settingsOf(namespace), teams: [] };
+      await expect(first.preview(withoutTeam)).rejects.toThrow(refusal);
+      await expect(first.up(withoutTeam)).rejects.toThrow(refusal);
+      expect(
+        await api.find({
+          apiVersion: "v1",
+          kind: "ServiceAccount",
+          metadata: { ...metadata, name: `${namespace}-ray` },
+        }),
+      ).toBeDefined();
+      await api.delete(job);
+      await first.up(withoutTeam);
+    });
+
     test("rotates the keys of the catalog and of its runner, with new pods of both", async () => {
       const podsOf = async (name: string) =>
         (await cluster().api.list("v1", "Pod", catalogNamespace, `app.kubernetes.io/name=tiltyard-${name}`))
@@ -195,16 +220,18 @@ describeOnOurs(
     const local = { TILTYARD_HOST: "127.0.0.1", TILTYARD_PORT: "0", TILTYARD_LOG_LEVEL: "silent" };
     let stack: DeployedStack;
     let postgres: PostgresServer;
+    let store: TestServer;
     let url: string;
 
     beforeAll(async () => {
-      [stack, postgres] = await Promise.all([
-        DeployedStack.create(cluster(), "existing", { name: "moving" }),
-        startPostgres(),
-      ]);
+      [store, postgres] = await Promise.all([startAws(), startPostgres()]);
+      // Moto does not verify credentials.
+      const s3 = new S3Client({ endpoint: store.url, region, credentials: accessKey, forcePathStyle: true });
+      await s3.send(new CreateBucketCommand({ Bucket: "state" }));
+      stack = await stackIn("moving");
       url = postgres.urlOf("postgres");
     });
-    afterAll(() => postgres?.destroy());
+    afterAll(() => Promise.all([postgres?.destroy(), store?.stop()]));
 
     test("keeps every key, grant, version and audit record", async () => {
       await stack.up(settingsOf(namespace));
@@ -218,6 +245,8 @@ describeOnOurs(
       const moving = settingsOf(namespace, { database: { url }, moveFrom: "sqlite" });
       const upped = stack.up(moving);
       await until(async () => (await workload("StatefulSet"))?.spec.replicas === 0);
+      // The state is in a bucket, like that of CI.
+      await expect((await stackIn("of-a-second-job")).up(moving)).rejects.toThrow("currently locked by 1 lock");
       await before.stop();
       await runMove();
       await upped;
@@ -228,6 +257,16 @@ describeOnOurs(
       await after.stop();
       expect(Object.keys(await stack.preview(moving))).toEqual(["same"]);
       expect((await workload("Deployment"))?.status.readyReplicas).toBe(2);
+    });
+
+    test("is previewed in another checkout that has only the shared state and its passphrase", async () => {
+      const moving = settingsOf(namespace, { database: { url }, moveFrom: "sqlite" });
+      const checkout = await stackIn("another-checkout");
+      expect(Object.keys(await checkout.preview(moving))).toEqual(["same"]);
+      const { catalogApiKey } = stack.outputs;
+      expect(await checkout.readOutputs()).toMatchObject({ catalogApiKey });
+      const stranger = await stackIn("a-stranger", { PULUMI_CONFIG_PASSPHRASE: "another passphrase" });
+      await expect(stranger.preview(moving)).rejects.toThrow("incorrect passphrase");
     });
 
     test("does not move again with another image, and retains the volume for a way back", async () => {
@@ -248,6 +287,12 @@ describeOnOurs(
       await stack.up(settingsOf(namespace, { keepVolume: false, database: { url } }));
       expect(await claim()).toBeUndefined();
     });
+
+    /** Returns the stack in a new checkout, with its state in the bucket. */
+    function stackIn(checkout: string, more: Readonly<Record<string, string>> = {}): Promise<DeployedStack> {
+      const variables = { ...stateIn(store), ...more };
+      return DeployedStack.create(cluster(), "existing", { name: "moving", state: checkout, variables });
+    }
 
     const claim = () =>
       cluster().api.find({
@@ -391,6 +436,16 @@ describeOnOurs(
   }),
   together,
 );
+
+/** Returns the engine's variables for a state in a bucket of an S3 server. */
+function stateIn({ url }: TestServer): Record<string, string> {
+  const options = new URLSearchParams({ endpoint: url, s3ForcePathStyle: "true", region });
+  return {
+    PULUMI_BACKEND_URL: `s3://state?${options}`,
+    AWS_ACCESS_KEY_ID: accessKey.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: accessKey.secretAccessKey,
+  };
+}
 
 function without(name: string, names: readonly string[] = []): string[] {
   return names.filter((each) => each !== name);

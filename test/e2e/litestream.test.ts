@@ -3,13 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  CopyObjectCommand,
-  CreateBucketCommand,
-  DeleteObjectCommand,
-  ListObjectsV2Command,
-  S3Client,
-} from "@aws-sdk/client-s3";
+import { CopyObjectCommand, DeleteObjectCommand, ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
 import Database from "better-sqlite3";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -19,7 +13,7 @@ import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { runCatalogCommand } from "../support/process.ts";
 import { deployed } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { administrator, startSeaweed } from "./seaweedfs/server.ts";
+import { administrator, clientOf, region, startSeaweed } from "./seaweedfs/server.ts";
 import { prepareLitestream } from "./tools.ts";
 import { until } from "./until.ts";
 
@@ -43,16 +37,15 @@ describe("the copies of the catalog by Litestream", () => {
 
   beforeAll(async () => {
     for (const path of Object.values(mounts)) mkdirSync(path);
-    server = await startSeaweed();
+    server = await startSeaweed(bucket);
     // A host with a name, like those of real stores. With an address, every client uses the bucket in the path.
     const url = server.url.replace("127.0.0.1", "localhost");
     environment = {
       // The variables of the secret that `catalog.environmentSecret` names.
-      ...{ AWS_ENDPOINT_URL: url, AWS_REGION: "us-east-1" },
+      ...{ AWS_ENDPOINT_URL: url, AWS_REGION: region },
       ...{ AWS_ACCESS_KEY_ID: administrator.accessKeyId, AWS_SECRET_ACCESS_KEY: administrator.secretAccessKey },
     };
-    s3 = new S3Client({ endpoint: server.url, region: "us-east-1", credentials: administrator, forcePathStyle: true });
-    await until(() => s3.send(new CreateBucketCommand({ Bucket: bucket })));
+    s3 = clientOf(server, administrator);
     const catalog = { image: "registry.example.com/catalog:1", litestream: { bucket: `s3://${bucket}/prod` } };
     const { one } = await deployed("existing", { catalog });
     const { data }: { readonly data: Record<string, string> } = one(

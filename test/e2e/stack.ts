@@ -19,6 +19,12 @@ const operationTimeoutMs = 300_000;
 /** The number of created, updated, unchanged and other resources, by Pulumi's term. */
 export type Changes = Readonly<Record<string, number>>;
 
+interface StackOptions {
+  readonly name?: string;
+  readonly state?: string;
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
 /** A stack of the real program with Pulumi's real engine on the cluster of the tests. */
 export class DeployedStack {
   readonly #variant: string;
@@ -36,17 +42,18 @@ export class DeployedStack {
   }
 
   /**
-   * Creates the stack without deploying it.
+   * Creates or selects the stack without deploying it.
    *
-   * @param options The name, and the folder of its state. Stacks with the same name can have different folders.
+   * @param options The name, the folder of its project and state, and variables of the engine, such as those of a shared
+   *   state. Stacks with the same name can have different folders.
    */
   static async create(
     cluster: TestCluster,
     variant: string,
-    { name = variant, state = name }: { readonly name?: string; readonly state?: string } = {},
+    { name = variant, state = name, variables = {} }: StackOptions = {},
   ): Promise<DeployedStack> {
     const folder = folderOf(cluster, `pulumi-${state}`);
-    const envVars = engineEnvironment(cluster, state);
+    const envVars = { ...engineEnvironment(cluster, state), ...variables };
     const stack = await LocalWorkspace.createOrSelectStack(
       { projectName: "tiltyard", stackName: name, program: async () => program() },
       {
@@ -108,7 +115,12 @@ export class DeployedStack {
 
   /** The outputs of the last {@link up}, in the format of `pulumi stack output --json --show-secrets`. */
   get outputs(): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(this.#outputs).map(([name, { value }]) => [name, value]));
+    return valuesOf(this.#outputs);
+  }
+
+  /** Returns the outputs in the state. */
+  async readOutputs(): Promise<Record<string, unknown>> {
+    return valuesOf(await this.#stack.outputs());
   }
 
   /** The requests to the stand-ins since the creation of the stack. */
@@ -186,6 +198,10 @@ async function inTime<Result>(
     throw new Error(`the operation did not end within ${operationTimeoutMs / 1000} s: ${printed}`);
   });
   return Promise.race([operate({ signal, onOutput }), timeout]);
+}
+
+function valuesOf(outputs: OutputMap): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(outputs).map(([name, { value }]) => [name, value]));
 }
 
 function isSecret(key: string): boolean {

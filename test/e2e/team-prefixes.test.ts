@@ -1,19 +1,11 @@
 /** The credentials of a team's job on an S3 that enforces the policies of sessions. Moto and our own evaluator do not. */
-import {
-  CreateBucketCommand,
-  GetObjectCommand,
-  ListObjectsV2Command,
-  PutObjectCommand,
-  S3Client,
-} from "@aws-sdk/client-s3";
+import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestServer } from "../interop/servers.ts";
 import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
-import { administrator, roleArn, startSeaweed } from "./seaweedfs/server.ts";
-import { until } from "./until.ts";
+import { administrator, clientOf, region, roleArn, startSeaweed } from "./seaweedfs/server.ts";
 
 const bucket = "bucket";
-const region = "us-east-1";
 const [own, theirs] = [
   ["vision", "films"],
   ["speech", "tapes"],
@@ -29,13 +21,12 @@ describe("the vended credentials of a team's job", () => {
   let writerKey: string;
 
   beforeAll(async () => {
-    server = await startSeaweed();
+    server = await startSeaweed(bucket);
     Object.assign(process.env, {
       ...{ AWS_ENDPOINT_URL: server.url, AWS_REGION: region },
       ...{ AWS_ACCESS_KEY_ID: administrator.accessKeyId, AWS_SECRET_ACCESS_KEY: administrator.secretAccessKey },
     });
-    const admin = clientOf(administrator);
-    await until(() => admin.send(new CreateBucketCommand({ Bucket: bucket })));
+    const admin = clientOf(server, administrator);
     catalog = await startTestCatalog({
       ...{ TILTYARD_WAREHOUSE: `s3://${bucket}/warehouse`, TILTYARD_S3_FORCE_PATH_STYLE: "1" },
       ...{ TILTYARD_VEND_CREDENTIALS: "1", TILTYARD_VEND_S3_ROLE: roleArn },
@@ -87,17 +78,13 @@ describe("the vended credentials of a team's job", () => {
 
   async function sessionOf(key: string): Promise<S3Client> {
     const { storage_options: options = {} } = (await catalog.call("describeTable", { id: own }, { key })).body;
-    return clientOf({
+    return clientOf(server, {
       accessKeyId: options?.aws_access_key_id ?? "",
       secretAccessKey: options?.aws_secret_access_key ?? "",
       sessionToken: options?.aws_session_token ?? "",
     });
   }
 });
-
-function clientOf(credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }): S3Client {
-  return new S3Client({ region, credentials, forcePathStyle: true });
-}
 
 function objectIn(folder: string) {
   return { Bucket: bucket, Key: `${folder}/data/a.lance`, Body: "rows" };

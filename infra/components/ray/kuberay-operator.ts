@@ -7,7 +7,7 @@ import type { OperatorSettings } from "../../settings/settings.ts";
 import { charts } from "../../versions.ts";
 import type { Definition } from "./chart-definitions.ts";
 import { priorityClasses } from "./priority-classes.ts";
-import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
+import { createDefinitions, refuseAbandonedJobs, refuseSecondOperator } from "./ray-definitions.ts";
 
 /** The labels that the chart sets on the operator's pods. */
 export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
@@ -44,6 +44,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
         `${name}-only-one`,
         refuseSecondOperator(namespaces, operatorLabels),
       );
+      const finished = cluster.kubernetes.beforeReleaseUpdate(`${name}-finished`, refuseAbandonedJobs);
       new kubernetes.helm.v3.Release(
         name,
         {
@@ -77,7 +78,11 @@ export class KubeRayOperator extends pulumi.ComponentResource {
             values,
           ),
         },
-        { ...inCluster, dependsOn: [...before, ...known], hooks: { beforeCreate: [onlyOne] } },
+        {
+          ...inCluster,
+          dependsOn: [...before, ...known],
+          hooks: { beforeCreate: [onlyOne], beforeUpdate: [finished] },
+        },
       );
     }
     this.registerOutputs();

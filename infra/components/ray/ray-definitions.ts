@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { CreationCheck } from "../cluster-provider.ts";
+import type { CreationCheck, ReleaseCheck, ReleaseInputs } from "../cluster-provider.ts";
 import type { Definition } from "./chart-definitions.ts";
 
 /**
@@ -50,6 +50,29 @@ export function refuseSecondOperator(namespaces: readonly string[], labels: Read
     );
   };
   return check;
+}
+
+/**
+ * Refuses to remove a namespace with Ray jobs or clusters from the operator. Ray jobs have a finalizer that only the
+ * operator removes, so that the deletion of such a namespace never ends.
+ */
+export const refuseAbandonedJobs: ReleaseCheck = async (live, wanted, former) => {
+  const watched = watchedNamespaces(wanted);
+  const removed = watchedNamespaces(former).filter((each) => !watched.includes(each));
+  if (removed.length === 0) return;
+  for (const kind of ["RayJob", "RayCluster"])
+    for (const { metadata } of await live.list("ray.io/v1", kind, ""))
+      if (removed.includes(metadata.namespace ?? ""))
+        throw new Error(
+          `the namespace ${metadata.namespace} leaves the stack, but has the ${kind} ${metadata.name}, which only the ` +
+            `operator can delete. Cancel the jobs of the team, then: kubectl delete rayjobs,rayclusters --all ` +
+            `--namespace ${metadata.namespace}`,
+        );
+};
+
+function watchedNamespaces({ values }: ReleaseInputs): readonly unknown[] {
+  const namespaces = values?.watchNamespace;
+  return Array.isArray(namespaces) ? namespaces : [];
 }
 
 interface OperatorDeployment {

@@ -1,10 +1,20 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import getPort from "get-port";
 import { serving, type TestServer } from "../../interop/servers.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { prepareSeaweed } from "../tools.ts";
+import { until } from "../until.ts";
+
+export const region = "us-east-1";
+
+interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
 
 /** The credentials of a user with all rights. */
 export const administrator = { accessKeyId: "administrator", secretAccessKey: "secret-of-the-administrator" };
@@ -29,8 +39,8 @@ const settings = {
   },
 };
 
-/** Starts SeaweedFS, which serves S3 and STS and enforces the policies of sessions. */
-export async function startSeaweed(): Promise<TestServer> {
+/** Starts SeaweedFS with a bucket. It serves S3 and STS, and enforces the policies of sessions. */
+export async function startSeaweed(bucket: string): Promise<TestServer> {
   const program = prepareSeaweed();
   const folder = temporaryFolder("tiltyard-seaweed-");
   for (const [file, content] of Object.entries(settings)) writeFileSync(join(folder, file), JSON.stringify(content));
@@ -43,7 +53,17 @@ export async function startSeaweed(): Promise<TestServer> {
   ];
   for (const each of ["master", "volume", "filer"])
     args.push(`-${each}.port=${await freePort()}`, `-${each}.port.grpc=${await freePort()}`);
-  return serving(spawn(program, args, { cwd: folder, stdio: "ignore" }), `http://127.0.0.1:${port}`, "/healthz");
+  const child = spawn(program, args, { cwd: folder, stdio: "ignore" });
+  const server = await serving(child, `http://127.0.0.1:${port}`, "/healthz");
+  const client = clientOf(server, administrator);
+  // The server answers before it can store anything.
+  await until(() => client.send(new CreateBucketCommand({ Bucket: bucket })));
+  return server;
+}
+
+/** Returns a client of SeaweedFS. */
+export function clientOf({ url }: TestServer, credentials: S3Credentials): S3Client {
+  return new S3Client({ endpoint: url, region, credentials, forcePathStyle: true });
 }
 
 function freePort(): Promise<number> {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { refuseSecondOperator } from "../../infra/components/ray/ray-definitions.ts";
+import { refuseAbandonedJobs, refuseSecondOperator } from "../../infra/components/ray/ray-definitions.ts";
 
 const labels = { "app.kubernetes.io/name": "kuberay-operator" };
 const release = { apiVersion: "", kind: "", metadata: { name: "" } };
@@ -43,4 +43,29 @@ test.each([undefined, ["--watch-namespace", "others,lancedb-other"], ["--watch-n
 test("an operator that the cluster manages itself is refused a second one", async () => {
   const managed = { "addonmanager.kubernetes.io/mode": "Reconcile" };
   await expect(check(undefined, managed)).rejects.toThrow("Set operator: {source: none}");
+});
+
+const valuesOf = (...watchNamespace: readonly string[]) => ({ values: { watchNamespace } });
+
+/** Removes the team `vision` from a stack, on a cluster with a Ray job and a Ray cluster in these namespaces. */
+function removeTeam(namespaces: { readonly RayJob?: string; readonly RayCluster?: string }): Promise<void> {
+  const list = async (apiVersion: string, kind: string) =>
+    Object.entries(namespaces)
+      .filter(([its]) => its === kind)
+      .map(([, namespace]) => ({ apiVersion, kind, metadata: { name: "features", namespace } }));
+  return refuseAbandonedJobs({ list }, valuesOf("lancedb"), valuesOf("lancedb", "lancedb-vision"));
+}
+
+test.each(["RayJob", "RayCluster"])(
+  "a team with a %s is not removed, because only the operator deletes it",
+  async (kind) => {
+    await expect(removeTeam({ [kind]: "lancedb-vision" })).rejects.toThrow(
+      `the namespace lancedb-vision leaves the stack, but has the ${kind} features, which only the operator can delete. ` +
+        "Cancel the jobs of the team, then: kubectl delete rayjobs,rayclusters --all --namespace lancedb-vision",
+    );
+  },
+);
+
+test("a team without Ray jobs is removed next to jobs of others", async () => {
+  await expect(removeTeam({ RayJob: "lancedb", RayCluster: "others" })).resolves.toBeUndefined();
 });
