@@ -1,42 +1,27 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { type Kysely, type SqlBool, sql } from "kysely";
 import type { Schema } from "./schema.ts";
-import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
-import {
-  keyOf,
-  type NewTransaction,
-  openedColumns,
-  type TransactionRecord,
-  toAuditRecord,
-  toColumns,
-} from "./transactions.ts";
-
-const insertRecord = statement((db, p: Schema["audit_records"]) =>
-  db.insertInto("audit_records").values(pick(p, ...openedColumns)),
-);
+import { keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toColumns } from "./transactions.ts";
 
 /** Appends a record to the audit. Records never change: an outcome is a separate row. */
-export async function insertAuditRecord(session: Session, record: NewTransaction): Promise<void> {
-  await session.run(insertRecord, toColumns(record));
+export async function insertAuditRecord({ db }: Session, record: NewTransaction): Promise<void> {
+  await db.insertInto("audit_records").values(toColumns(record)).execute();
 }
-
-const insertOutcome = statement((db, p: Schema["audit_outcomes"]) =>
-  db
-    .insertInto("audit_outcomes")
-    .values(pick(p, "record_id", "status", "reason", "recorded_at"))
-    .onConflict((conflict) => conflict.doNothing()),
-);
 
 /** Appends the outcome of a record that was opened as Running or whose effect was withdrawn. The first outcome is final. */
 export async function insertAuditOutcome(
-  session: Session,
+  { db }: Session,
   recordId: string,
   status: Extract<TransactionStatus, "Succeeded" | "Failed">,
   reason: string | null = null,
 ): Promise<void> {
-  await session.run(insertOutcome, { record_id: recordId, status, reason, recorded_at: Date.now() });
+  await db
+    .insertInto("audit_outcomes")
+    .values({ record_id: recordId, status, reason, recorded_at: Date.now() })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
 }
 
 /** Selects audit records with their outcomes as rows that resemble jobs. The alias of the table of records is `t`. */
@@ -52,50 +37,19 @@ export function selectAuditRecords(db: Kysely<Schema>) {
     ]);
 }
 
-const find = statement((db, p: ReturnType<typeof keyOf>) =>
-  selectAuditRecords(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
-);
-
 /** @param identifier The namespace and the id of the record. */
-export async function findAuditRecord(
-  session: Session,
-  identifier: Identifier,
-): Promise<TransactionRecord | undefined> {
-  const row = await session.first(find, keyOf(identifier));
+export async function findAuditRecord({ db }: Session, identifier: Identifier): Promise<TransactionRecord | undefined> {
+  const { id, namespace } = keyOf(identifier);
+  const row = await selectAuditRecords(db)
+    .where("t.id", "=", id)
+    .where("t.namespace", "=", namespace)
+    .executeTakeFirst();
   return row && toAuditRecord(row);
 }
 
-const allowDeletion = statement((db, p: { before: number }) =>
-  db
-    .insertInto("audit_retention")
-    .values({ deleted_before: p.before })
-    .onConflict((conflict) => conflict.doNothing()),
-);
-const forgetEarlier = statement((db, p: { before: number }) =>
-  db.deleteFrom("audit_retention").where("deleted_before", "<", p.before),
-);
 const hasEnded = sql<SqlBool>`(
   audit_records.status = 'Succeeded'
   or exists (select 1 from audit_outcomes where audit_outcomes.record_id = audit_records.id))`;
-const listExpired = statement((db, p: { before: number; upper: string; limit: number }) =>
-  db
-    .selectFrom("audit_records")
-    .select("id")
-    .where("id", "<", p.upper)
-    .where("created_at", "<", p.before)
-    .where(hasEnded)
-    .orderBy("id")
-    .limit(p.limit),
-);
-const deleteRecords = statement((db, p: { before: number; last: string }) =>
-  db.deleteFrom("audit_records").where("id", "<=", p.last).where("created_at", "<", p.before).where(hasEnded),
-);
-const deleteOutcomes = statement((db, p: { last: string }) =>
-  db
-    .deleteFrom("audit_outcomes")
-    .where("record_id", "<=", p.last)
-    .where(sql<SqlBool>`not exists (select 1 from audit_records where audit_records.id = audit_outcomes.record_id)`),
-);
 
 /**
  * Deletes the oldest final records. Stores the time limit of the deletion first, because the database rejects any other
@@ -103,13 +57,34 @@ const deleteOutcomes = statement((db, p: { last: string }) =>
  *
  * @returns The number of deleted records.
  */
-export async function deleteExpiredRecords(session: Session, beforeMillis: number, limit: number): Promise<number> {
-  const expired = { before: beforeMillis, upper: idAt(beforeMillis), limit };
-  const last = (await session.values<typeof expired, string>(listExpired, expired)).at(-1);
+export async function deleteExpiredRecords({ db }: Session, beforeMillis: number, limit: number): Promise<number> {
+  const expired = await db
+    .selectFrom("audit_records")
+    .select("id")
+    .where("id", "<", idAt(beforeMillis))
+    .where("created_at", "<", beforeMillis)
+    .where(hasEnded)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  const last = expired.at(-1)?.id;
   if (last === undefined) return 0;
-  await session.run(allowDeletion, { before: beforeMillis });
-  await session.run(forgetEarlier, { before: beforeMillis });
-  const deleted = await session.run(deleteRecords, { before: beforeMillis, last });
-  await session.run(deleteOutcomes, { last });
-  return deleted;
+  await db
+    .insertInto("audit_retention")
+    .values({ deleted_before: beforeMillis })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await db.deleteFrom("audit_retention").where("deleted_before", "<", beforeMillis).execute();
+  const { numDeletedRows } = await db
+    .deleteFrom("audit_records")
+    .where("id", "<=", last)
+    .where("created_at", "<", beforeMillis)
+    .where(hasEnded)
+    .executeTakeFirst();
+  await db
+    .deleteFrom("audit_outcomes")
+    .where("record_id", "<=", last)
+    .where(sql<SqlBool>`not exists (select 1 from audit_records where audit_records.id = audit_outcomes.record_id)`)
+    .execute();
+  return Number(numDeletedRows);
 }

@@ -1,5 +1,3 @@
-import type { Schema } from "./schema.ts";
-import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** The kinds of work that commits on a table cause. */
@@ -25,34 +23,26 @@ export interface Seen {
   readonly fragment: number;
 }
 
-const insert = statement((db, p: Schema["automations"]) =>
-  db
-    .insertInto("automations")
-    .values(pick(p, "table_id", "kind", "target", "principal", "seen_version", "seen_fragment"))
-    .onConflict((conflict) =>
-      conflict.columns(["table_id", "kind", "target"]).doUpdateSet((eb) => ({
-        principal: eb.ref("excluded.principal"),
-      })),
-    ),
-);
-const mark = statement((db, p: { id: number }) =>
-  db.updateTable("tables").set({ is_automated: 1 }).where("id", "=", p.id),
-);
-
 /** Inserts an automation. An existing one keeps its `seen` state. */
-export async function putAutomation(session: Session, automation: Automation): Promise<void> {
-  const { tableId: table_id, kind, target, principal, seen } = automation;
-  const { version: seen_version, fragment: seen_fragment } = seen;
-  await session.run(insert, { table_id, kind, target, principal, seen_version, seen_fragment });
-  await session.run(mark, { id: table_id });
+export async function putAutomation({ db }: Session, automation: Automation): Promise<void> {
+  const { principal, seen } = automation;
+  await db
+    .insertInto("automations")
+    .values({ ...keyOf(automation), principal, seen_version: seen.version, seen_fragment: seen.fragment })
+    .onConflict((conflict) => conflict.columns(["table_id", "kind", "target"]).doUpdateSet({ principal }))
+    .execute();
+  await db.updateTable("tables").set({ is_automated: 1 }).where("id", "=", automation.tableId).execute();
 }
 
-const list = statement((db, p: { table_id: number }) =>
-  db.selectFrom("automations").selectAll().where("table_id", "=", p.table_id).orderBy("kind").orderBy("target"),
-);
-
-export async function listAutomations(session: Session, tableId: number): Promise<Automation[]> {
-  return (await session.all(list, { table_id: tableId })).map((row) => ({
+export async function listAutomations({ db }: Session, tableId: number): Promise<Automation[]> {
+  const rows = await db
+    .selectFrom("automations")
+    .selectAll()
+    .where("table_id", "=", tableId)
+    .orderBy("kind")
+    .orderBy("target")
+    .execute();
+  return rows.map((row) => ({
     tableId: row.table_id,
     kind: row.kind as AutomationKind,
     target: row.target,
@@ -63,23 +53,22 @@ export async function listAutomations(session: Session, tableId: number): Promis
 
 type Key = Pick<Automation, "tableId" | "kind" | "target">;
 
-const see = statement((db, p: Omit<Schema["automations"], "principal">) =>
-  db
-    .updateTable("automations")
-    .set(pick(p, "seen_version", "seen_fragment"))
-    .where(({ and }) => and(pick(p, "table_id", "kind", "target"))),
-);
-
 /** Records the rows that a new job will see. */
-export async function noteSeen(session: Session, key: Key, seen: Seen): Promise<void> {
-  const { tableId: table_id, kind, target } = key;
-  await session.run(see, { table_id, kind, target, seen_version: seen.version, seen_fragment: seen.fragment });
+export async function noteSeen({ db }: Session, key: Key, { version, fragment }: Seen): Promise<void> {
+  await db
+    .updateTable("automations")
+    .set({ seen_version: version, seen_fragment: fragment })
+    .where((eb) => eb.and(keyOf(key)))
+    .execute();
 }
 
-const remove = statement((db, p: { table_id: number; kind: string; target: string }) =>
-  db.deleteFrom("automations").where(({ and }) => and(pick(p, "table_id", "kind", "target"))),
-);
+export async function deleteAutomation({ db }: Session, key: Key): Promise<void> {
+  await db
+    .deleteFrom("automations")
+    .where((eb) => eb.and(keyOf(key)))
+    .execute();
+}
 
-export async function deleteAutomation(session: Session, key: Key): Promise<void> {
-  await session.run(remove, { table_id: key.tableId, kind: key.kind, target: key.target });
+function keyOf({ tableId, kind, target }: Key) {
+  return { table_id: tableId, kind, target };
 }

@@ -1,5 +1,3 @@
-import type { Schema } from "./schema.ts";
-import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** A branch, which may have no version records. */
@@ -16,16 +14,14 @@ export interface BranchRecord {
 
 const none = -1;
 
-const find = statement((db, p: { table_id: number; name: string }) =>
-  db
+/** Returns the branch; undefined if it never had a record. */
+export async function findBranch({ db }: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
+  const row = await db
     .selectFrom("branches")
     .select(["generation", "highest_version", "left_over_version", "withdrawals"])
-    .where(({ and }) => and(pick(p, "table_id", "name"))),
-);
-
-/** Returns the branch; undefined if it never had a record. */
-export async function findBranch(session: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
-  const row = await session.first(find, { table_id: tableId, name });
+    .where("table_id", "=", tableId)
+    .where("name", "=", name)
+    .executeTakeFirst();
   return (
     row && {
       generation: row.generation,
@@ -36,18 +32,16 @@ export async function findBranch(session: Session, tableId: number, name: string
   );
 }
 
-const list = statement((db, p: { table_id: number }) =>
-  db
+/** Lists the branches, including `main`, that have had records since they were last emptied. */
+export async function listBranchNames({ db }: Session, tableId: number): Promise<string[]> {
+  const rows = await db
     .selectFrom("branches")
     .select("name")
-    .where("table_id", "=", p.table_id)
+    .where("table_id", "=", tableId)
     .where("highest_version", "!=", none)
-    .orderBy("name"),
-);
-
-/** Lists the branches, including `main`, that have had records since they were last emptied. */
-export async function listBranchNames(session: Session, tableId: number): Promise<string[]> {
-  return session.values(list, { table_id: tableId });
+    .orderBy("name")
+    .execute();
+  return rows.map((row) => row.name);
 }
 
 interface Raised {
@@ -58,11 +52,12 @@ interface Raised {
   readonly highest: number;
 }
 
-const raised = ["table_id", "name", "generation", "first_version", "highest_version"] as const;
-const raise = statement((db, p: Pick<Schema["branches"], (typeof raised)[number]>) =>
-  db
+/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
+export async function raiseBranch({ db }: Session, branch: Raised): Promise<void> {
+  const { tableId: table_id, name, generation, lowest: first_version, highest: highest_version } = branch;
+  await db
     .insertInto("branches")
-    .values({ ...pick(p, ...raised), left_over_version: none })
+    .values({ table_id, name, generation, first_version, highest_version, left_over_version: none })
     .onConflict((conflict) =>
       conflict.columns(["table_id", "name"]).doUpdateSet((eb) => ({
         first_version: eb
@@ -71,39 +66,34 @@ const raise = statement((db, p: Pick<Schema["branches"], (typeof raised)[number]
           .then(eb.ref("excluded.first_version"))
           .else(eb.ref("branches.first_version"))
           .end(),
-        highest_version: eb.ref("excluded.highest_version"),
+        highest_version,
       })),
-    ),
-);
-
-/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
-export async function raiseBranch(session: Session, branch: Raised): Promise<void> {
-  const { tableId: table_id, name, generation, lowest: first_version, highest: highest_version } = branch;
-  await session.run(raise, { table_id, name, generation, first_version, highest_version });
+    )
+    .execute();
 }
 
-const lower = statement((db, p: { table_id: number; name: string; version: number }) =>
-  db
+/** Records that the highest version of a branch was withdrawn. Its number can be used again. */
+export async function lowerBranch({ db }: Session, tableId: number, name: string, version: number): Promise<void> {
+  await db
     .updateTable("branches")
     .set((eb) => ({
       highest_version: eb
         .case()
-        .when("first_version", "=", p.version)
+        .when("first_version", "=", version)
         .then(none)
         .else(eb("highest_version", "-", 1))
         .end(),
       withdrawals: eb("withdrawals", "+", 1),
     }))
-    .where(({ and }) => and({ ...pick(p, "table_id", "name"), highest_version: p.version })),
-);
-
-/** Records that the highest version of a branch was withdrawn. Its number can be used again. */
-export async function lowerBranch(session: Session, tableId: number, name: string, version: number): Promise<void> {
-  await session.run(lower, { table_id: tableId, name, version });
+    .where("table_id", "=", tableId)
+    .where("name", "=", name)
+    .where("highest_version", "=", version)
+    .execute();
 }
 
-const empty = statement((db, p: { table_id: number; name: string }) =>
-  db
+/** Begins a new generation of a branch: it has no versions, and its numbering restarts. */
+export async function emptyBranch({ db }: Session, tableId: number, name: string): Promise<void> {
+  await db
     .updateTable("branches")
     .set((eb) => ({
       generation: eb("generation", "+", 1),
@@ -116,11 +106,8 @@ const empty = statement((db, p: { table_id: number; name: string }) =>
       first_version: none,
       highest_version: none,
     }))
-    .where(({ and }) => and(pick(p, "table_id", "name")))
-    .where("highest_version", "!=", none),
-);
-
-/** Begins a new generation of a branch: it has no versions, and its numbering restarts. */
-export async function emptyBranch(session: Session, tableId: number, name: string): Promise<void> {
-  await session.run(empty, { table_id: tableId, name });
+    .where("table_id", "=", tableId)
+    .where("name", "=", name)
+    .where("highest_version", "!=", none)
+    .execute();
 }

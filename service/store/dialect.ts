@@ -1,17 +1,4 @@
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type RawBuilder,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from "kysely";
-import { Placeholder } from "./placeholder.ts";
-import type { Schema } from "./schema.ts";
+import { type RawBuilder, sql } from "kysely";
 
 /** The differences between the databases in SQL. All queries and migrations are written once with these parts. */
 export interface Dialect {
@@ -26,32 +13,6 @@ export interface Dialect {
   readonly isShared: boolean;
   /** The milliseconds since the epoch on one clock for all processes of the database. */
   readonly now: RawBuilder<number>;
-  /** Compiles queries without a database. */
-  readonly builder: Kysely<Schema>;
-}
-
-/**
- * Compiles statements that SQLite plans once. If its planner reads a bound value, it plans the statement again for each
- * run, which lasts longer than most runs. It does not read placeholders with a collation, here the default one.
- * Constants are literals so that the planner recognizes the conditions of partial indices.
- */
-class SqlitePlannedOnce extends SqliteQueryCompiler {
-  protected override appendValue(value: unknown): void {
-    if (value instanceof Placeholder) super.appendValue(value);
-    else this.appendImmediateValue(value);
-  }
-
-  protected override getCurrentParameterPlaceholder(): string {
-    return "(? collate binary)";
-  }
-}
-
-/** Compiles constants as literals, because PostgreSQL recognizes the conditions of partial indices only in literals. */
-class PostgresPlannedOnce extends PostgresQueryCompiler {
-  protected override appendValue(value: unknown): void {
-    if (value instanceof Placeholder) super.appendValue(value);
-    else this.appendImmediateValue(value);
-  }
 }
 
 export const sqlite: Dialect = {
@@ -61,14 +22,6 @@ export const sqlite: Dialect = {
   keptInKeyOrder: sql`without rowid`,
   isShared: false,
   now: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
-  builder: new Kysely<Schema>({
-    dialect: {
-      createAdapter: () => new SqliteAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqlitePlannedOnce(),
-    },
-  }),
 };
 
 export const postgres: Dialect = {
@@ -78,12 +31,4 @@ export const postgres: Dialect = {
   keptInKeyOrder: sql``,
   isShared: true,
   now: sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`,
-  builder: new Kysely<Schema>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresPlannedOnce(),
-    },
-  }),
 };

@@ -1,14 +1,13 @@
 import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
 import type { Kysely, Selectable } from "kysely";
 import type { Schema } from "./schema.ts";
-import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 import { findTable } from "./tables.ts";
 import { idAt } from "./transaction-ids.ts";
 import {
+  isOpen,
   keyOf,
   type NewTransaction,
-  openedColumns,
   type TransactionRecord,
   toColumns,
   toRecord,
@@ -44,21 +43,19 @@ export interface JobRecord extends TransactionRecord, NewJobRecord {
   readonly platform: Texts;
 }
 
-type NewRow = Schema["audit_records"] & Pick<Schema["jobs"], "api_key" | "table_id" | "parameters">;
-const insert = statement((db, p: NewRow) =>
-  db
-    .insertInto("jobs")
-    .values({ ...pick(p, ...openedColumns, "api_key", "table_id", "parameters"), updated_at: p.created_at }),
-);
-
 /** Inserts a Queued job. */
-export async function insertJob(session: Session, job: NewJobRecord, tableId: number): Promise<void> {
-  await session.run(insert, {
-    ...toColumns({ ...job, status: "Queued", properties: {} }),
-    api_key: job.apiKeyId ?? null,
-    table_id: tableId,
-    parameters: JSON.stringify(job.parameters),
-  });
+export async function insertJob({ db }: Session, job: NewJobRecord, tableId: number): Promise<void> {
+  const opened = toColumns({ ...job, status: "Queued", properties: {} });
+  await db
+    .insertInto("jobs")
+    .values({
+      ...opened,
+      updated_at: opened.created_at,
+      api_key: job.apiKeyId ?? null,
+      table_id: tableId,
+      parameters: JSON.stringify(job.parameters),
+    })
+    .execute();
 }
 
 /** Selects all columns of jobs. The alias of the table is `t`. */
@@ -87,21 +84,16 @@ export function toJobRecord(row: Selectable<Schema["jobs"]>): JobRecord {
   };
 }
 
-const find = statement((db, p: ReturnType<typeof keyOf>) =>
-  selectJobs(db).where("t.id", "=", p.id).where("t.namespace", "=", p.namespace),
-);
-
 /** @param identifier The namespace and the id of the job. */
-export async function findJob(session: Session, identifier: Identifier): Promise<JobRecord | undefined> {
-  const row = await session.first(find, keyOf(identifier));
+export async function findJob({ db }: Session, identifier: Identifier): Promise<JobRecord | undefined> {
+  const { id, namespace } = keyOf(identifier);
+  const row = await selectJobs(db).where("t.id", "=", id).where("t.namespace", "=", namespace).executeTakeFirst();
   return row && toJobRecord(row);
 }
 
-const findById = statement((db, p: { id: string }) => selectJobs(db).where("t.id", "=", p.id));
-
 /** @param id The id, which is unique across all namespaces. */
-export async function findJobById(session: Session, id: string): Promise<JobRecord | undefined> {
-  const row = await session.first(findById, { id });
+export async function findJobById({ db }: Session, id: string): Promise<JobRecord | undefined> {
+  const row = await selectJobs(db).where("t.id", "=", id).executeTakeFirst();
   return row && toJobRecord(row);
 }
 
@@ -110,78 +102,45 @@ export async function hasTable(session: Session, { objects: [name = []], tableId
   return tableId === undefined || (await findTable(session, name))?.id === tableId;
 }
 
-const findOpen = statement((db, p: { table: number }) =>
-  selectJobs(db).where("t.table_id", "=", p.table).where("t.status", "in", openStatuses).orderBy("t.id"),
-);
-
 /** Lists the open jobs on a table, the oldest first. */
-export async function findOpenJobs(session: Session, tableId: number): Promise<JobRecord[]> {
-  return (await session.all(findOpen, { table: tableId })).map(toJobRecord);
+export async function findOpenJobs({ db }: Session, tableId: number): Promise<JobRecord[]> {
+  const rows = await selectJobs(db).where(isOpen).where("t.table_id", "=", tableId).orderBy("t.id").execute();
+  return rows.map(toJobRecord);
 }
-
-/** The columns of a job that change. */
-const mutable = [
-  "status",
-  "properties",
-  "updated_at",
-  "parameters",
-  "attempt",
-  "claim",
-  "started_at",
-  "heartbeat_at",
-  "ended_at",
-  "progress",
-  "result",
-  "reason",
-  "platform",
-] as const satisfies readonly (keyof Schema["jobs"])[];
-
-const update = statement((db, p: Pick<Selectable<Schema["jobs"]>, "id" | (typeof mutable)[number]>) =>
-  db
-    .updateTable("jobs")
-    .set(pick(p, ...mutable))
-    .where("id", "=", p.id),
-);
 
 /** Updates a job that was read in the same database transaction. */
-export async function updateJob(session: Session, job: JobRecord): Promise<void> {
-  await session.run(update, {
-    id: job.id,
-    status: job.status,
-    properties: JSON.stringify(job.properties),
-    updated_at: job.updatedAtMillis,
-    parameters: JSON.stringify(job.parameters),
-    attempt: job.attempt,
-    claim: job.claim ?? null,
-    started_at: job.startedAtMillis ?? null,
-    heartbeat_at: job.heartbeatAtMillis ?? null,
-    ended_at: job.endedAtMillis ?? null,
-    progress: JSON.stringify(job.progress),
-    result: JSON.stringify(job.result),
-    reason: job.reason === undefined ? null : toStoredText(job.reason),
-    platform: JSON.stringify(job.platform),
-  });
+export async function updateJob({ db }: Session, job: JobRecord): Promise<void> {
+  await db
+    .updateTable("jobs")
+    .set({
+      status: job.status,
+      properties: JSON.stringify(job.properties),
+      updated_at: job.updatedAtMillis,
+      parameters: JSON.stringify(job.parameters),
+      attempt: job.attempt,
+      claim: job.claim ?? null,
+      started_at: job.startedAtMillis ?? null,
+      heartbeat_at: job.heartbeatAtMillis ?? null,
+      ended_at: job.endedAtMillis ?? null,
+      progress: JSON.stringify(job.progress),
+      result: JSON.stringify(job.result),
+      reason: job.reason === undefined ? null : toStoredText(job.reason),
+      platform: JSON.stringify(job.platform),
+    })
+    .where("id", "=", job.id)
+    .execute();
 }
 
-const deleteExpired = statement((db, p: { before: number; upper: string; limit: number }) =>
-  db
-    .deleteFrom("jobs")
-    .where(({ eb, selectFrom }) =>
-      eb(
-        "id",
-        "in",
-        selectFrom("jobs")
-          .select("id")
-          .where("id", "<", p.upper)
-          .where("updated_at", "<", p.before)
-          .where("status", "not in", openStatuses)
-          .orderBy("id")
-          .limit(p.limit),
-      ),
-    ),
-);
-
 /** Deletes the oldest jobs that ended before a time. @returns The number of deleted jobs. */
-export async function deleteExpiredJobs(session: Session, beforeMillis: number, limit: number): Promise<number> {
-  return session.run(deleteExpired, { before: beforeMillis, upper: idAt(beforeMillis), limit });
+export async function deleteExpiredJobs({ db }: Session, beforeMillis: number, limit: number): Promise<number> {
+  const expired = db
+    .selectFrom("jobs")
+    .select("id")
+    .where("id", "<", idAt(beforeMillis))
+    .where("updated_at", "<", beforeMillis)
+    .where("status", "not in", openStatuses)
+    .orderBy("id")
+    .limit(limit);
+  const { numDeletedRows } = await db.deleteFrom("jobs").where("id", "in", expired).executeTakeFirst();
+  return Number(numDeletedRows);
 }

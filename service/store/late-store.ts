@@ -1,8 +1,11 @@
 import { CatalogError } from "@tiltyard/protocol";
+import type { CompiledQuery } from "kysely";
+import { postgres } from "./dialect.ts";
+import { createQueries } from "./queries.ts";
 import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /**
- * Opens a store whose database may be unavailable when the service starts. Until the database is available, every
+ * Opens a PostgreSQL store whose database may be unavailable when the service starts. Until the database is available, every
  * method of the store throws CatalogError ServiceUnavailable, and each call tries to open it again.
  *
  * @param open Opens and migrates the database.
@@ -24,11 +27,10 @@ export async function openSoonerOrLater(
 
 class LateStore implements Store {
   readonly read: Session = {
-    locked: undefined,
-    all: async (statement, parameters) => (await this.#opened()).read.all(statement, parameters),
-    values: async (statement, parameters) => (await this.#opened()).read.values(statement, parameters),
-    first: async (statement, parameters) => (await this.#opened()).read.first(statement, parameters),
-    run: async (statement, parameters) => (await this.#opened()).read.run(statement, parameters),
+    db: createQueries("postgres", async <Row>(query: CompiledQuery) => {
+      return (await this.#opened()).read.db.executeQuery(query as CompiledQuery<Row>);
+    }),
+    now: postgres.now,
   };
   readonly #open: () => Promise<Store>;
   /** The store or the attempt to open it, which concurrent calls share. */

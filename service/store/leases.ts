@@ -1,27 +1,25 @@
-import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
-const acquire = statement((db, p: { name: string; holder: string; lease: number }, { now }) =>
-  db
+/** Acquires a free lease or renews the lease of its holder. @returns Whether the holder has the lease. */
+export async function acquireLease(
+  { db, now }: Session,
+  name: string,
+  holder: string,
+  leaseMs: number,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows = 0 } = await db
     .insertInto("leases")
-    .values((eb) => ({ name: p.name, holder: p.holder, held_until: eb(now, "+", p.lease) }))
+    .values((eb) => ({ name, holder, held_until: eb(now, "+", leaseMs) }))
     .onConflict((conflict) =>
       conflict
         .column("name")
-        .doUpdateSet((eb) => ({ holder: eb.ref("excluded.holder"), held_until: eb.ref("excluded.held_until") }))
-        .where((eb) => eb.or([eb("leases.held_until", "<=", now), eb("leases.holder", "=", p.holder)])),
-    ),
-);
-
-/** Acquires a free lease or renews the lease of its holder. @returns Whether the holder has the lease. */
-export async function acquireLease(session: Session, name: string, holder: string, leaseMs: number): Promise<boolean> {
-  return (await session.run(acquire, { name, holder, lease: leaseMs })) > 0;
+        .doUpdateSet((eb) => ({ holder, held_until: eb.ref("excluded.held_until") }))
+        .where((eb) => eb.or([eb("leases.held_until", "<=", now), eb("leases.holder", "=", holder)])),
+    )
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows > 0;
 }
 
-const release = statement((db, p: { name: string; holder: string }) =>
-  db.deleteFrom("leases").where("name", "=", p.name).where("holder", "=", p.holder),
-);
-
-export async function releaseLease(session: Session, name: string, holder: string): Promise<void> {
-  await session.run(release, { name, holder });
+export async function releaseLease({ db }: Session, name: string, holder: string): Promise<void> {
+  await db.deleteFrom("leases").where("name", "=", name).where("holder", "=", holder).execute();
 }

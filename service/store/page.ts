@@ -6,6 +6,3 @@ export interface Page<Key> {
 }
 
 export const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
-
-/** The filter of a list with all principals. No principal has an empty name. */
-export const anyPrincipal = "";

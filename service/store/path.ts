@@ -25,20 +25,10 @@ export function rangeBelow(path: string): { readonly from: string; readonly to: 
   return { from: path + separator, to: path + afterSeparator };
 }
 
-/** The path of an identifier with the range of all paths below it. */
-export interface Subtree {
-  readonly path: string;
-  readonly from: string;
-  readonly to: string;
-}
-
-export function subtree(identifier: Identifier): Subtree {
-  const path = toPath(identifier);
-  return { path, ...rangeBelow(path) };
-}
-
-/** Returns the condition that the path in a column is in a subtree. Every path is in the subtree of the root. */
-export function isWithin(column: string, { path, from, to }: Subtree) {
-  const ref = sql.ref(column);
-  return sql<SqlBool>`(${path} = '' or ${ref} = ${path} or (${ref} > ${from} and ${ref} < ${to}))`;
+/** Returns the condition that the path in a column is that of a namespace or below it. */
+export function isWithin(column: string, namespace: Identifier) {
+  const path = toPath(namespace);
+  if (path === "") return sql<SqlBool>`true`;
+  const { from, to } = rangeBelow(path);
+  return sql<SqlBool>`(${sql.ref(column)} = ${path} or (${sql.ref(column)} > ${from} and ${sql.ref(column)} < ${to}))`;
 }

@@ -7,8 +7,8 @@ import { postgres } from "./dialect.ts";
 import { hasSchema, migrate } from "./migrate.ts";
 import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { openPool, openPostgres } from "./postgres-pool.ts";
-import type { Statement } from "./statement.ts";
-import type { Limiter, LockableTable, Session, Store, WriteOptions } from "./store.ts";
+import { createQueries } from "./queries.ts";
+import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /** The maximum duration of a query. Longer ones have lost their server. */
 const queryTimeoutMs = 15_000;
@@ -64,13 +64,11 @@ class PostgresStore implements Store {
 
   constructor(pool: pg.Pool) {
     this.#pool = pool;
-    this.read = new PostgresSession(async (text, values) => {
-      try {
-        return await pool.query(text, values);
-      } catch (error) {
+    this.read = createSession((text, values) =>
+      pool.query(text, values).catch((error) => {
         throw explain(error);
-      }
-    });
+      }),
+    );
   }
 
   /** Reads without a cache, because PostgreSQL has no cheap way to detect the commits of other transactions. */
@@ -83,7 +81,7 @@ class PostgresStore implements Store {
       inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
         // The lock must precede the first query, which fixes the snapshot of the transaction.
         if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
-        return work(new PostgresSession((text, values) => client.query(text, values), locking));
+        return work({ ...createSession((text, values) => client.query(text, values)), locked: locking });
       });
     const shouldRetry = ({ error, attemptNumber }: RetryContext) =>
       isWorthAnotherAttempt(error, attemptNumber, constraintAttemptsMax);
@@ -113,40 +111,13 @@ class PostgresStore implements Store {
   }
 }
 
-class PostgresSession implements Session {
-  readonly locked: LockableTable | undefined;
-  readonly #query: (text: string, values: unknown[]) => Promise<pg.QueryResult>;
-
-  constructor(query: (text: string, values: unknown[]) => Promise<pg.QueryResult>, locked?: LockableTable) {
-    this.locked = locked;
-    this.#query = query;
-  }
-
-  async all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
-    return (await this.#run(statement, parameters)).rows as Row[];
-  }
-
-  async values<Parameters extends object, Value>(
-    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
-    parameters: Parameters,
-  ) {
-    const rows: Record<string, Value>[] = (await this.#run(statement, parameters)).rows;
-    return rows.flatMap((row) => Object.values(row));
-  }
-
-  async first<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) {
-    return (await this.#run(statement, parameters)).rows[0] as Row | undefined;
-  }
-
-  async run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
-    return (await this.#run(statement, parameters)).rowCount ?? 0;
-  }
-
-  /** Runs a query without a name: prepared queries break when a later release changes their tables. */
-  #run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters) {
-    const { sql, bind } = statement.compile(postgres);
-    return this.#query(sql, [...bind(parameters)]);
-  }
+/** Creates a session. Its queries have no names: prepared queries break when a later release changes their tables. */
+function createSession(query: (text: string, values: unknown[]) => Promise<pg.QueryResult>): Session {
+  const db = createQueries("postgres", async ({ sql, parameters }) => {
+    const { rows, rowCount } = await query(sql, [...parameters]);
+    return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
+  });
+  return { db, now: postgres.now };
 }
 
 /** Runs `work` between `begin` and `commit` on its own connection. Errors are those of the driver. */

@@ -1,5 +1,4 @@
 import { isLive } from "./api-keys.ts";
-import { statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** A principal with the numbers of its keys and grants. */
@@ -9,16 +8,15 @@ export interface PrincipalSummary {
   readonly grants: number;
 }
 
-const listNames = statement((db, p: { after: string; limit: number }) =>
-  db
-    .selectFrom(
-      db
-        .selectFrom("api_keys")
-        .select("principal")
-        .where(isLive)
-        .union(db.selectFrom("grants").select("principal"))
-        .as("named"),
-    )
+/** Lists the principals whose names follow `after`, in the order of their names. */
+export async function listPrincipals({ db }: Session, after: string, limit: number): Promise<PrincipalSummary[]> {
+  const named = db
+    .selectFrom("api_keys")
+    .select("principal")
+    .where(isLive)
+    .union(db.selectFrom("grants").select("principal"));
+  const rows = await db
+    .selectFrom(named.as("named"))
     .select(({ selectFrom, fn }) => [
       "principal",
       selectFrom("api_keys")
@@ -31,13 +29,9 @@ const listNames = statement((db, p: { after: string; limit: number }) =>
         .whereRef("principal", "=", "named.principal")
         .as("roles"),
     ])
-    .where("principal", ">", p.after)
+    .where("principal", ">", after)
     .orderBy("principal")
-    .limit(p.limit),
-);
-
-/** Lists the principals whose names follow `after`, in the order of their names. */
-export async function listPrincipals(session: Session, after: string, limit: number): Promise<PrincipalSummary[]> {
-  const rows = await session.all(listNames, { after, limit });
+    .limit(limit)
+    .execute();
   return rows.map((row) => ({ principal: row.principal, apiKeys: Number(row.keys), grants: Number(row.roles) }));
 }

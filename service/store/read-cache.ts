@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Snapshot } from "./sqlite-session.ts";
+import type { Snapshot } from "./sqlite-driver.ts";
 
 /** The maximum number of characters of all results as JSON. A character occupies one or two bytes. */
 const charactersKept = 8 * 1024 * 1024;

@@ -1,7 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
-import { droppedNamespace, fromPath, isWithin, type Subtree, subtree, toPath } from "./path.ts";
-import { statement } from "./statement.ts";
+import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import type { Session } from "./store.ts";
 
 /** A search by name in a namespace and its descendants. */
@@ -12,74 +11,52 @@ export interface Search {
   readonly limit: number;
 }
 
-interface Parameters extends Subtree {
-  readonly outer: string;
-  readonly inner: string;
-  readonly name: string;
-  readonly prefix: string;
-  readonly limit: number;
-  readonly dropped: string;
-}
-
-const matches = (column: string, pattern: string) => sql<SqlBool>`lower(${sql.ref(column)}) like ${pattern} escape '!'`;
-
-/** Orders names that are equal to the query before those that begin with it, and those before all others. */
-const rank = ({ name, prefix }: Parameters) =>
-  sql<number>`case when lower(name) = ${name} then 0 when lower(name) like ${prefix} escape '!' then 1 else 2 end`;
-
-// The statements read only columns of an index: a scan of 100,000 names takes some 100 ms.
-const tables = statement((db, p: Parameters) =>
-  db
+/** Finds tables by name, best matches first. */
+export async function searchTables({ db }: Session, { within, parts, limit }: Search): Promise<Identifier[]> {
+  // The query reads only columns of an index: a scan of 100,000 names takes some 100 ms.
+  const rows = await db
     .selectFrom("tables")
     .select(["namespace", "name"])
-    .where(isWithin("namespace", p))
-    .where("namespace", "!=", p.dropped)
-    .where(matches("namespace", p.outer))
-    .where(matches("name", p.inner))
-    .orderBy(rank(p))
+    .where(isWithin("namespace", within))
+    .where("namespace", "!=", droppedNamespace)
+    .where(matches("namespace", parts))
+    .orderBy(rank(parts))
     .orderBy("name")
     .orderBy("namespace")
-    .limit(p.limit),
-);
-
-const namespaces = statement((db, p: Parameters) =>
-  db
-    .selectFrom("namespaces")
-    .select(["parent", "name"])
-    .where(isWithin("parent", p))
-    .where(matches("parent", p.outer))
-    .where(matches("name", p.inner))
-    .orderBy(rank(p))
-    .orderBy("name")
-    .orderBy("parent")
-    .limit(p.limit),
-);
-
-/** Finds tables by name, best matches first. */
-export async function searchTables(session: Session, search: Search): Promise<Identifier[]> {
-  const rows = await session.all(tables, parametersOf(search));
+    .limit(limit)
+    .execute();
   return rows.map(({ namespace, name }) => [...fromPath(namespace), name]);
 }
 
 /** Finds namespaces by name, best matches first. */
-export async function searchNamespaces(session: Session, search: Search): Promise<Identifier[]> {
-  const rows = await session.all(namespaces, parametersOf(search));
+export async function searchNamespaces({ db }: Session, { within, parts, limit }: Search): Promise<Identifier[]> {
+  const rows = await db
+    .selectFrom("namespaces")
+    .select(["parent", "name"])
+    .where(isWithin("parent", within))
+    .where(matches("parent", parts))
+    .orderBy(rank(parts))
+    .orderBy("name")
+    .orderBy("parent")
+    .limit(limit)
+    .execute();
   return rows.map(({ parent, name }) => [...fromPath(parent ?? ""), name]);
 }
 
-function parametersOf({ within, parts, limit }: Search): Parameters {
+/** Selects the names that match the parts of a search. `parent` is the column with the path of the namespace. */
+function matches(parent: string, parts: readonly string[]) {
   const outer = lower(toPath(parts.slice(0, -1)));
+  const prefix = `${literal(lower(parts.at(-1) ?? ""))}%`;
+  if (outer === "") return sql<SqlBool>`lower(name) like ${`%${prefix}`} escape '!'`;
+  return sql<SqlBool>`(lower(${sql.ref(parent)}) like ${`%${literal(outer)}`} escape '!'
+    and lower(name) like ${prefix} escape '!')`;
+}
+
+/** Orders names that are equal to the query before those that begin with it, and those before all others. */
+function rank(parts: readonly string[]) {
   const name = lower(parts.at(-1) ?? "");
-  const prefix = `${literal(name)}%`;
-  return {
-    ...subtree(within),
-    outer: `%${literal(outer)}`,
-    inner: outer === "" ? `%${prefix}` : prefix,
-    name,
-    prefix,
-    limit,
-    dropped: droppedNamespace,
-  };
+  return sql<number>`case when lower(name) = ${name} then 0
+    when lower(name) like ${`${literal(name)}%`} escape '!' then 1 else 2 end`;
 }
 
 /** Returns a text with ASCII letters in lower case. Databases differ in the lower case of other letters. */

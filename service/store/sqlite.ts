@@ -9,9 +9,9 @@ import { sqlite } from "./dialect.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { ReadCache } from "./read-cache.ts";
+import { asUnavailable, createSqliteSession, Snapshot } from "./sqlite-driver.ts";
 import { namingFile, requireNoRemains } from "./sqlite-file.ts";
-import { asUnavailable, Snapshot, SqliteSession } from "./sqlite-session.ts";
-import type { LockableTable, Session, Store, WriteOptions } from "./store.ts";
+import type { Session, Store, WriteOptions } from "./store.ts";
 
 /** The maximum number of transactions that share one commit. */
 const groupSizeMax = 256;
@@ -99,25 +99,19 @@ class SqliteStore implements Store {
   readonly #cache: ReadCache;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
-  readonly #sessions: Record<LockableTable | "none", Session>;
+  readonly #session: Session;
   readonly #queue: Job[] = [];
-  readonly #control: ReturnType<typeof prepareControl>;
   readonly #logInode: number | undefined;
   #committing: Promise<void> | undefined;
 
   constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
     this.#reader = reader;
-    this.#control = prepareControl(writer);
+    this.#session = createSqliteSession(writer);
     this.#logInode = inodeOfLog(writer);
-    this.#sessions = {
-      none: new SqliteSession(writer),
-      tables: new SqliteSession(writer, "tables"),
-      jobs: new SqliteSession(writer, "jobs"),
-    };
     this.#snapshot = new Snapshot(reader);
     this.#cache = new ReadCache(this.#snapshot);
-    this.read = new SqliteSession(reader, undefined, this.#snapshot);
+    this.read = createSqliteSession(reader, this.#snapshot);
   }
 
   cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
@@ -126,7 +120,7 @@ class SqliteStore implements Store {
 
   /** Runs a transaction. Transactions run one at a time, which has the effect of locking every table. */
   write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
-    const session = this.#sessions[locking ?? "none"];
+    const session = { ...this.#session, locked: locking };
     return new Promise<unknown>((resolve, reject) => {
       this.#queue.push({ work: () => work(session), resolve, reject });
       this.#committing ??= this.#commitGroups();
@@ -154,15 +148,15 @@ class SqliteStore implements Store {
     const outcomes: Outcome[] = [];
     try {
       this.#requireLog();
-      this.#control.begin.run();
+      this.#writer.exec("BEGIN IMMEDIATE");
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
       // Later reads must see the commit.
       this.#snapshot.end();
-      this.#control.commit.run();
+      this.#writer.exec("COMMIT");
     } catch (error) {
       const failure = asUnavailable(error);
       for (const job of group) job.reject(failure);
-      if (this.#writer.inTransaction) this.#control.rollback.run();
+      if (this.#writer.inTransaction) this.#writer.exec("ROLLBACK");
       return;
     }
     for (const outcome of outcomes)
@@ -179,16 +173,16 @@ class SqliteStore implements Store {
   }
 
   async #runInSavepoint(job: Job): Promise<Outcome> {
-    this.#control.savepoint.run();
+    this.#writer.exec("SAVEPOINT request");
     try {
       const result = await job.work();
-      this.#control.release.run();
+      this.#writer.exec("RELEASE request");
       return { job, result };
     } catch (error) {
       // SQLite rolls back the whole transaction on errors such as a full disk. Then the whole group fails.
       if (!this.#writer.inTransaction) throw error;
-      this.#control.rollbackToSavepoint.run();
-      this.#control.release.run();
+      this.#writer.exec("ROLLBACK TO request");
+      this.#writer.exec("RELEASE request");
       return { job, error };
     }
   }
@@ -208,16 +202,4 @@ function fileGone(file: string): CatalogError {
       ),
     },
   );
-}
-
-/** Prepares the statements that begin and end transactions. */
-function prepareControl(writer: Database.Database) {
-  return {
-    begin: writer.prepare("BEGIN IMMEDIATE"),
-    commit: writer.prepare("COMMIT"),
-    rollback: writer.prepare("ROLLBACK"),
-    savepoint: writer.prepare("SAVEPOINT request"),
-    release: writer.prepare("RELEASE request"),
-    rollbackToSavepoint: writer.prepare("ROLLBACK TO request"),
-  };
 }

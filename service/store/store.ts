@@ -1,25 +1,17 @@
+import type { Kysely, RawBuilder } from "kysely";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
-import type { Statement } from "./statement.ts";
+import type { Schema } from "./schema.ts";
 
 /** A database table that a transaction may lock. */
 export type LockableTable = "tables" | "jobs";
 
-/** Runs statements with their values. */
+/** Runs queries, in a transaction or outside of one. */
 export interface Session {
+  readonly db: Kysely<Schema>;
+  /** The milliseconds since the epoch on one clock for all processes of the database. */
+  readonly now: RawBuilder<number>;
   /** The database table that no other session can change during this one. */
-  readonly locked: LockableTable | undefined;
-  all<Parameters extends object, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
-  /** Returns the values of a statement with one column. In SQLite, values need half the time of rows. */
-  values<Parameters extends object, Value>(
-    statement: Statement<Parameters, Readonly<Record<string, Value>>>,
-    parameters: Parameters,
-  ): Promise<Value[]>;
-  first<Parameters extends object, Row>(
-    statement: Statement<Parameters, Row>,
-    parameters: Parameters,
-  ): Promise<Row | undefined>;
-  /** @returns The number of changed rows. */
-  run<Parameters extends object>(statement: Statement<Parameters, unknown>, parameters: Parameters): Promise<number>;
+  readonly locked?: LockableTable | undefined;
 }
 
 /** A rate limiter of rate-limiter-flexible. */
@@ -32,8 +24,8 @@ export interface WriteOptions {
 }
 
 /**
- * The database of the catalog. A read sees all earlier commits. Every method throws CatalogError ServiceUnavailable
- * while the database is unavailable.
+ * The database of the catalog. A read sees all earlier commits. Every method and every query throws CatalogError
+ * ServiceUnavailable while the database is unavailable.
  */
 export interface Store extends AsyncDisposable {
   readonly read: Session;
@@ -46,8 +38,8 @@ export interface Store extends AsyncDisposable {
   cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result>;
   /**
    * Runs `work` in a transaction and resolves when its changes are durable. If `work` throws, the transaction is rolled
-   * back and the error is thrown. `work` must use only the session: it may share its commit with others and may be
-   * retried.
+   * back and the error is thrown. `work` must use only the session, must await each query, may share its commit with
+   * others and may be retried.
    *
    * If two concurrent transactions change the same row or together violate a constraint of the schema, one of them is
    * retried and sees the changes of the other. A rule about rows that are only read, or that do not exist, needs

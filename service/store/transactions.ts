@@ -1,4 +1,5 @@
-import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
+import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
+import { type SqlBool, sql } from "kysely";
 import { fromPath, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 
@@ -32,18 +33,8 @@ type AuditRow = Schema["audit_records"] & { readonly updated_at: number; readonl
  */
 export const objectSeparator = "],[";
 
-/** The columns that audit records and jobs share. */
-export const openedColumns = [
-  "id",
-  "namespace",
-  "operation",
-  "objects",
-  "principal",
-  "request_id",
-  "status",
-  "properties",
-  "created_at",
-] as const satisfies readonly (keyof Schema["audit_records"])[];
+/** Selects the open jobs. One index covers them, but only if their statuses are literals (migration 0005). */
+export const isOpen = sql<SqlBool>`t.status in (${sql.join(openStatuses.map((status) => sql.lit(status)))})`;
 
 export function toColumns(opened: NewTransaction): Schema["audit_records"] {
   return {

@@ -1,7 +1,6 @@
 import type { Kysely } from "kysely";
 import { raiseBranch } from "./branches.ts";
 import type { Schema } from "./schema.ts";
-import { pick, statement } from "./statement.ts";
 import type { Session } from "./store.ts";
 
 /** A row of `table_versions`. */
@@ -35,7 +34,7 @@ export interface LocatedVersion {
 /** The exclusive end of all versions. */
 export const versionsEnd = Number.MAX_SAFE_INTEGER + 1;
 
-export type Row = Schema["table_versions"];
+type Row = Schema["table_versions"];
 const condemned = 2;
 
 export function toRecord(row: Row): VersionRecord {
@@ -77,55 +76,23 @@ function toRow(record: VersionRecord): Row {
   };
 }
 
-const columns = [
-  "table_id",
-  "branch",
-  "generation",
-  "version",
-  "manifest_name",
-  "committed_name",
-  "identity",
-  "finished",
-  "held",
-  "manifest_size",
-  "e_tag",
-  "metadata",
-  "timestamp_millis",
-  "transaction_id",
-] as const satisfies readonly (keyof Row)[];
-
-const insert = statement((db, p: Row) => db.insertInto("table_versions").values(pick(p, ...columns)));
-
 /** Inserts a record that is the highest of its branch. */
 export async function insertVersion(session: Session, record: VersionRecord): Promise<void> {
   const { tableId, branch: name, generation, version } = record;
   await raiseBranch(session, { tableId, name, generation, lowest: version, highest: version });
-  await session.run(insert, toRow(record));
+  await insertVersions(session, [record]);
 }
 
+/** The number of rows of one statement, which blocks other requests while it runs. */
 const rowsAtOnce = 50;
 
-/** The values of several rows, each named after its column and the number of its row. */
-type Rows = { readonly [Name in `${keyof Row}${number}`]: Row[keyof Row] };
-
-const insertSome = statement((db, p: Rows) =>
-  db.insertInto("table_versions").values(
-    Array.from({ length: rowsAtOnce }, (_, index) => {
-      const of = (name: keyof Row) => [name, p[`${name}${index}`]];
-      return Object.fromEntries(columns.map(of)) as unknown as Row;
-    }),
-  ),
-);
-
-/** Inserts records up to the highest version that `raiseBranch` recorded, many of them with one statement. */
-export async function insertVersions(session: Session, records: readonly VersionRecord[]): Promise<void> {
-  const rows = records.map(toRow);
-  while (rows.length >= rowsAtOnce) {
-    const some = rows.splice(0, rowsAtOnce);
-    const values = some.flatMap((row, index) => columns.map((name) => [`${name}${index}`, row[name]]));
-    await session.run(insertSome, Object.fromEntries(values) as Rows);
-  }
-  for (const row of rows) await session.run(insert, row);
+/** Inserts records up to the highest version that `raiseBranch` recorded. */
+export async function insertVersions({ db }: Session, records: readonly VersionRecord[]): Promise<void> {
+  for (let start = 0; start < records.length; start += rowsAtOnce)
+    await db
+      .insertInto("table_versions")
+      .values(records.slice(start, start + rowsAtOnce).map(toRow))
+      .execute();
 }
 
 /** Selects the records of the current generation of each branch, including held ones. */
@@ -141,50 +108,38 @@ function presentVersions(db: Kysely<Schema>) {
 }
 
 /** Selects the records of the current generation of one branch, including held ones. */
-export function ofBranch(db: Kysely<Schema>, p: { readonly table_id: number; readonly branch: string }) {
-  return presentVersions(db).where(({ and }) => and({ "branches.table_id": p.table_id, "branches.name": p.branch }));
+export function ofBranch(db: Kysely<Schema>, tableId: number, branch: string) {
+  return presentVersions(db).where("branches.table_id", "=", tableId).where("branches.name", "=", branch);
 }
-
-const find = statement((db, p: { table_id: number; branch: string; version: number }) =>
-  ofBranch(db, p).selectAll("table_versions").where("table_versions.version", "=", p.version),
-);
 
 /** Returns the record of a version, even if it is held. */
 export async function findVersion(
-  session: Session,
+  { db }: Session,
   tableId: number,
   branch: string,
   version: number,
 ): Promise<VersionRecord | undefined> {
-  const row = await session.first(find, { table_id: tableId, branch, version });
+  const row = await ofBranch(db, tableId, branch)
+    .selectAll("table_versions")
+    .where("table_versions.version", "=", version)
+    .executeTakeFirst();
   return row && toRecord(row);
 }
 
-const listFrom = (descending: boolean) =>
-  statement((db, p: { table_id: number; branch: string; after: number; limit: number }) =>
-    ofBranch(db, p)
-      .selectAll("table_versions")
-      .where("table_versions.version", descending ? "<" : ">", p.after)
-      .where("table_versions.held", "=", 0)
-      .orderBy("table_versions.version", descending ? "desc" : "asc")
-      .limit(p.limit),
-  );
-const listAscending = listFrom(false);
-const listDescending = listFrom(true);
-
 /** Lists the records of a branch that follow the version `after`; from the beginning if it is undefined. */
 export async function listVersions(
-  session: Session,
+  { db }: Session,
   tableId: number,
   branch: string,
   page: { readonly after: number | undefined; readonly limit: number; readonly descending: boolean },
 ): Promise<VersionRecord[]> {
-  const rows = await session.all(page.descending ? listDescending : listAscending, {
-    table_id: tableId,
-    branch,
-    after: page.after ?? (page.descending ? versionsEnd : -1),
-    limit: page.limit,
-  });
+  const { after, limit, descending } = page;
+  let versions = ofBranch(db, tableId, branch).selectAll("table_versions").where("table_versions.held", "=", 0);
+  if (after !== undefined) versions = versions.where("table_versions.version", descending ? "<" : ">", after);
+  const rows = await versions
+    .orderBy("table_versions.version", descending ? "desc" : "asc")
+    .limit(limit)
+    .execute();
   return rows.map(toRecord);
 }
 
@@ -198,37 +153,32 @@ export async function latestVersion(
   return latest;
 }
 
-const listLeftOver = statement(
-  (db, p: { table_id: number; branch: string; generation: number; start: number; end: number }) =>
-    db
-      .selectFrom("table_versions")
-      .selectAll()
-      .where(({ and }) => and(pick(p, "table_id", "branch")))
-      .where("generation", "<", p.generation)
-      .where("version", ">=", p.start)
-      .where("version", "<=", p.end),
-);
-
 /** Lists the records of the versions `start` to `end` from earlier generations of a branch. */
 export async function listLeftOverVersions(
-  session: Session,
-  of: { readonly tableId: number; readonly branch: string; readonly generation: number },
+  { db }: Session,
+  { tableId, branch, generation }: Pick<VersionRecord, "tableId" | "branch" | "generation">,
   start: number,
   end: number,
 ): Promise<VersionRecord[]> {
-  const { tableId: table_id, branch, generation } = of;
-  return (await session.all(listLeftOver, { table_id, branch, generation, start, end })).map(toRecord);
+  const rows = await db
+    .selectFrom("table_versions")
+    .selectAll()
+    .where("table_id", "=", tableId)
+    .where("branch", "=", branch)
+    .where("generation", "<", generation)
+    .where("version", ">=", start)
+    .where("version", "<=", end)
+    .execute();
+  return rows.map(toRecord);
 }
 
-const hasAny = statement((db, p: { table_id: number }) =>
-  presentVersions(db)
-    .select("table_versions.version")
-    .where("branches.table_id", "=", p.table_id)
-    .where("table_versions.held", "=", 0)
-    .limit(1),
-);
-
 /** Reports whether a table has a version on any branch. */
-export async function hasVersions(session: Session, tableId: number): Promise<boolean> {
-  return (await session.first(hasAny, { table_id: tableId })) !== undefined;
+export async function hasVersions({ db }: Session, tableId: number): Promise<boolean> {
+  const row = await presentVersions(db)
+    .select("table_versions.version")
+    .where("branches.table_id", "=", tableId)
+    .where("table_versions.held", "=", 0)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }

@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
 import { createStorage, type Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
-import { statement } from "../../service/store/statement.ts";
 import { findTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { commit, declareTable, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
@@ -55,8 +54,7 @@ async function insertVersions(table: TestTable, count: number): Promise<void> {
 /** Counts the records of all tables, including dropped ones. */
 async function countVersions(): Promise<number> {
   await using store = await openStore(catalog.database);
-  const all = statement((db, _: Record<never, never>) => db.selectFrom("table_versions").select(["version"]));
-  return (await store.read.all(all, {})).length;
+  return (await store.read.db.selectFrom("table_versions").select("version").execute()).length;
 }
 
 describe("a table that is dropped with a retention", () => {

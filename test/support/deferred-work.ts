@@ -7,20 +7,7 @@ import { createRows } from "../../service/rows/rows.ts";
 import { createStorage, type Storage } from "../../service/storage/storage.ts";
 import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
-import { statement } from "../../service/store/statement.ts";
-
-/** Sets the tasks that wait for a retry to be due. A dropped table with a retention period is not one of them. */
-const makeDue = statement((db, _: Record<never, never>) =>
-  db
-    .updateTable("tasks")
-    .set({ not_before: 0 })
-    .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)])),
-);
-
-/** Restarts the tasks that open jobs. The catalog of the test may have claimed them, and would postpone them. */
-const restart = statement((db, _: Record<never, never>) =>
-  db.updateTable("tasks").set({ claim: null, claimed_until: 0 }).where("kind", "=", "automate"),
-);
+import type { Session } from "../../service/store/store.ts";
 
 /** Runs all deferred work immediately, like another process of the same database when the work is due. */
 export async function doDeferredWork(
@@ -59,10 +46,7 @@ async function openOther(
       worker.start();
       // The catalog of the test may claim a task between the two steps of the first round.
       for (let round = 0; round < 2; round += 1) {
-        await store.write(async (session) => {
-          await session.run(makeDue, {});
-          await session.run(restart, {});
-        });
+        await store.write(makeDue);
         await worker.drain();
       }
       await worker.stop();
@@ -73,4 +57,15 @@ async function openOther(
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Sets the tasks that wait for a retry to be due. A dropped table with a retention period is not one of them. */
+async function makeDue({ db }: Session): Promise<void> {
+  await db
+    .updateTable("tasks")
+    .set({ not_before: 0 })
+    .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)]))
+    .execute();
+  // The catalog of the test may have claimed tasks that open jobs, and would postpone them.
+  await db.updateTable("tasks").set({ claim: null, claimed_until: 0 }).where("kind", "=", "automate").execute();
 }

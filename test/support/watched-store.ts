@@ -1,4 +1,4 @@
-import { sqlite } from "../../service/store/dialect.ts";
+import { type KyselyPlugin, SelectQueryNode, SqliteQueryCompiler } from "kysely";
 import type { Session, Store } from "../../service/store/store.ts";
 
 /** Opens a store that reports each changing SQL statement and each durable commit. */
@@ -31,14 +31,12 @@ export function watchedStore(
 }
 
 function watchedSession(session: Session, seen: (sql: string) => void): Session {
-  return {
-    locked: session.locked,
-    all: (statement, parameters) => session.all(statement, parameters),
-    values: (statement, parameters) => session.values(statement, parameters),
-    first: (statement, parameters) => session.first(statement, parameters),
-    run: (statement, parameters) => {
-      seen(statement.compile(sqlite).sql);
-      return session.run(statement, parameters);
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node, queryId }) => {
+      if (!SelectQueryNode.is(node)) seen(new SqliteQueryCompiler().compileQuery(node, queryId).sql);
+      return node;
     },
+    transformResult: async ({ result }) => result,
   };
+  return { ...session, db: session.db.withPlugin(plugin) };
 }
