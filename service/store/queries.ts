@@ -31,7 +31,7 @@ export function createQueries(dialect: "sqlite" | "postgres", executeQuery: RunQ
       createDriver,
       createAdapter: () => new SynchronousAdapter(),
       createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createQueryCompiler: () => new PlannedOnceCompiler(),
     },
   });
 }
@@ -56,5 +56,15 @@ class QueryDriver extends DummyDriver {
 class SynchronousAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
+  }
+}
+
+/**
+ * A compiler whose placeholders have the default collation. SQLite plans a prepared statement again for each run if its
+ * planner has read a bound value, which lasts longer than most runs. It does not read the values of such placeholders.
+ */
+class PlannedOnceCompiler extends SqliteQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return "(? collate binary)";
   }
 }

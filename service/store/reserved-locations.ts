@@ -1,7 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { fromPath, toPath } from "./path.ts";
 import type { Session } from "./store.ts";
-import { overlaps } from "./tables.ts";
 
 /** The location of a deregistered table. */
 export interface ReservedLocation {
@@ -30,13 +29,11 @@ export async function findReservedLocation(
   location: string,
   ancestors: readonly string[],
 ): Promise<ReservedLocation | undefined> {
-  const row = await db
-    .selectFrom("reserved_locations")
-    .selectAll()
-    .where(overlaps(location, ancestors))
-    .orderBy((eb) => eb("location", "=", location), "desc")
-    .limit(1)
-    .executeTakeFirst();
+  const reserved = db.selectFrom("reserved_locations").selectAll().orderBy("location", "desc").limit(1);
+  const below = reserved.where("location", ">=", `${location}/`).where("location", "<", `${location}0`);
+  const row =
+    (await reserved.where("location", "in", [location, ...ancestors]).executeTakeFirst()) ??
+    (await below.executeTakeFirst());
   return row && { location: row.location, identifier: fromPath(row.identifier) };
 }
 

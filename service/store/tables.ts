@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { type ExpressionBuilder, type Kysely, type Selectable, type SqlBool, sql } from "kysely";
+import type { ExpressionBuilder, Kysely, Selectable } from "kysely";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
@@ -173,19 +173,11 @@ export async function isLocationTaken(
   location: string,
   ancestors: readonly string[],
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom("tables")
-    .select("location")
-    .where(overlaps(location, ancestors))
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-/** Returns the condition that the column `location` equals a location, contains it or is below it. */
-export function overlaps(location: string, ancestors: readonly string[]) {
-  return sql<SqlBool>`(location in (${sql.join([location, ...ancestors])})
-    or (location >= ${`${location}/`} and location < ${`${location}0`}))`;
+  const tables = db.selectFrom("tables").select("id").limit(1);
+  const at = await tables.where("location", "in", [location, ...ancestors]).executeTakeFirst();
+  if (at !== undefined) return true;
+  const below = tables.where("location", ">=", `${location}/`).where("location", "<", `${location}0`);
+  return (await below.executeTakeFirst()) !== undefined;
 }
 
 /** Returns the columns of a name. */

@@ -177,7 +177,8 @@ async function startFailing(failure: () => Error): Promise<TestCatalog> {
         };
       },
     });
-  const wrapStore = (store: Store) => Object.assign(failingIn(store), { read: failingIn(store.read) });
+  const wrapStore = (store: Store) =>
+    Object.assign(failingIn(store), { read: { ...store.read, db: failingIn(store.read.db) } });
   const started = await startTestCatalog({}, { wrapStore });
   fails = true;
   return started;
