@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { batchCreateTableVersions } from "../../service/operations/batch-create-table-versions.ts";
+import { createQueries } from "../../service/store/queries.ts";
 import {
   commit,
   declareTable,
@@ -93,15 +94,13 @@ describe("BatchCreateTableVersions", () => {
 
   test("does not begin with all of a batch whose first entry is refused", async () => {
     let begun = 0;
-    const read = {
-      first: async () => {
-        begun += 1;
-        return undefined;
-      },
-    };
+    const db = createQueries("sqlite", async () => {
+      begun += 1;
+      return { rows: [] };
+    });
     const entries = Array(1_000).fill({ id: ["missing"], version: 1, manifest_path: "x" });
     const caller = { principal: { name: "any", grants: [] }, requestId: "any", body: new ReadableStream() };
-    const batch = batchCreateTableVersions({ entries } as never, { store: { read } } as never, caller);
+    const batch = batchCreateTableVersions({ entries } as never, { store: { read: { db } } } as never, caller);
     await expect(batch).rejects.toMatchObject({ kind: "TableNotFound" });
     // Each version would wait for a database connection and block requests of other clients.
     expect(begun).toBeLessThan(20);
