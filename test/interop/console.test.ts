@@ -1293,7 +1293,7 @@ describe("the page", () => {
   });
 
   // One visit of each page is enough for all screens and colors, because the page reacts to both at once.
-  test("has no fault that axe finds, on screens of each width in light and dark colors", async () => {
+  test("has no fault that axe finds and no raw name of a field, on screens of each width in light and dark colors", async () => {
     const { page } = await open({ reducedMotion: "reduce" });
     const faults: string[] = [];
     const run = async (where: string) => {
@@ -1315,6 +1315,12 @@ describe("the page", () => {
         ].map((each) => each.outerHTML)`)) as string[];
         faults.push(...broken.map((fault) => `${where}: breaks a word or overlaps: ${fault}`));
       }
+      // The names of columns are data.
+      const labels = page.locator(
+        ":is(dt, th, legend, label, summary, h1, h2, .badge, .figure):not(:has(.mono)):not(.data th, .columns label)",
+      );
+      const raw = (await labels.allInnerTexts()).filter((text) => /[a-z]_[a-z]/.test(text));
+      faults.push(...raw.map((text) => `${where}: has the raw name of a field: ${text}`));
       // The colors do not depend on the width, and nothing else depends on the colors.
       await page.setViewportSize(phone);
       await run(`${where} on a phone`);
