@@ -62,11 +62,13 @@ export function Connect({ id }: PageProps) {
       </Hint>
       {snippetsOf(id).map(([client, code]) => (
         <Section title={client} key={client}>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the code. */}
-          <pre class="log" tabIndex={0}>
-            {code}
-          </pre>
-          <CopyButton text={code} what={`code for ${client}`} />
+          <div class="code">
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the code. */}
+            <pre class="log" tabIndex={0}>
+              {code}
+            </pre>
+            <CopyButton text={code} what={`code for ${client}`} />
+          </div>
         </Section>
       ))}
     </>

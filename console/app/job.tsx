@@ -66,7 +66,7 @@ export function NoRunner({ title, since }: { readonly title: string; readonly si
         <code>{command}</code>
         <CopyButton text={command} what="command" />
       </p>
-      <Hint>docs/guides/jobs.md tells which variables these are, and how to run it on Kubernetes.</Hint>
+      <Hint>docs/guides/jobs.md lists these variables and explains how to run it on Kubernetes.</Hint>
     </div>
   );
 }

@@ -1,12 +1,13 @@
 import { delimiterFor, type Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, ApiError, type Job } from "./api.ts";
 import { may } from "./caller.ts";
+import { computationOf } from "./computed-columns.tsx";
 import { nameOf } from "./format.ts";
 import { type Edge, Graph, type Node } from "./graph.tsx";
 import { titleOf } from "./job.tsx";
 import { useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
-import { computationOf, viewSourceOf } from "./schema.tsx";
+import { viewSourceOf } from "./schema.tsx";
 import { Empty, Hint, Loaded, Mono, Note, Section, Status, sentence, Table, Time } from "./view.tsx";
 
 type TableSchema = NonNullable<AnswerTo<"describeTable">["schema"]>;

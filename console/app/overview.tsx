@@ -1,13 +1,12 @@
-import { delimiterFor, type Identifier } from "@tiltyard/protocol";
+import type { Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
+import { ComputedColumns, useJobOpener } from "./computed-columns.tsx";
 import { ago, bytes, dateAndTime, nameOf } from "./format.ts";
 import { indexTypes, Policy } from "./policy.tsx";
-import { useAction, useCall } from "./queries.ts";
-import { goTo, linkTo, type PageProps } from "./routes.ts";
-import { computationOf, Filled, JobButton } from "./schema.tsx";
+import { useCall } from "./queries.ts";
+import { linkTo, type PageProps } from "./routes.ts";
 import {
-  announce,
   Empty,
   Facts,
   Failure,
@@ -54,7 +53,7 @@ export function Overview({ id, caller }: PageProps) {
             <Section title="Policy">
               <Policy id={id} properties={properties ?? {}} columns={columns} mayWrite={mayWrite} />
             </Section>
-            <Computed id={id} fields={schema?.fields ?? []} mayWrite={mayWrite} />
+            <ComputedColumns id={id} fields={schema?.fields ?? []} mayFill={mayWrite} />
           </>
         );
       }}
@@ -116,13 +115,7 @@ function LastCommit({ id }: { readonly id: Identifier }) {
 
 /** The buttons that open maintenance jobs. */
 function Actions({ id, columns }: { readonly id: Identifier; readonly columns: readonly string[] }) {
-  const { run, failed, isBusy } = useAction();
-  const open = (work: () => Promise<{ readonly job_id: string }>) =>
-    run(async () => {
-      const { job_id } = await work();
-      announce("The job is open.");
-      goTo("job", job_id.split(delimiterFor(id)));
-    });
+  const { start, failed, isBusy } = useJobOpener(id);
   async function build() {
     const fields = (
       <>
@@ -136,7 +129,7 @@ function Actions({ id, columns }: { readonly id: Identifier; readonly columns: r
     );
     const text = await readForm("Build an index", fields, "Build it");
     if (text !== undefined)
-      open(() => call("buildTableIndex", { id, column: text("column"), index_type: text("type") }));
+      start(() => call("buildTableIndex", { id, column: text("column"), index_type: text("type") }));
   }
   async function cleanUp() {
     const fields = (
@@ -145,7 +138,7 @@ function Actions({ id, columns }: { readonly id: Identifier; readonly columns: r
       </Field>
     );
     const text = await readForm("Delete old versions of more than 14 days", fields, "Clean up");
-    if (text !== undefined) open(() => call("cleanUpTable", { id, keep_versions: Number(text("keep")) }));
+    if (text !== undefined) start(() => call("cleanUpTable", { id, keep_versions: Number(text("keep")) }));
   }
   const button = (label: string, onClick: () => unknown) => (
     <button type="button" class="outline small" aria-disabled={isBusy} onClick={() => onClick()}>
@@ -154,7 +147,7 @@ function Actions({ id, columns }: { readonly id: Identifier; readonly columns: r
   );
   return (
     <div class="buttons">
-      {button("Compact", () => open(() => call("compactTable", { id })))}
+      {button("Compact", () => start(() => call("compactTable", { id })))}
       {button("Build an index", build)}
       {button("Clean up", cleanUp)}
       <Failure text={failed} />
@@ -190,43 +183,5 @@ function Indices({ id }: { readonly id: Identifier }) {
         )
       }
     </Loaded>
-  );
-}
-
-function Computed({
-  id,
-  fields,
-  mayWrite,
-}: {
-  readonly id: Identifier;
-  readonly fields: NonNullable<AnswerTo<"describeTable">["schema"]>["fields"];
-  readonly mayWrite: boolean;
-}) {
-  const computed = fields.filter(({ metadata = {} }) => computationOf(metadata) !== undefined);
-  if (computed.length === 0) return null;
-  return (
-    <Section title="Computed columns">
-      <Table
-        columns={["Column", "Rows", ...(mayWrite ? [""] : [])]}
-        rows={computed.map(({ name }) => ({
-          key: name,
-          cells: [
-            <Mono>{name}</Mono>,
-            <Filled id={id} column={name} />,
-            ...(mayWrite
-              ? [
-                  <JobButton
-                    key="fill"
-                    label={`Fill ${name}`}
-                    text="Fill"
-                    open={() => call("alterTableBackfillColumns", { id, column: name })}
-                    id={id}
-                  />,
-                ]
-              : []),
-          ],
-        }))}
-      />
-    </Section>
   );
 }

@@ -34,17 +34,19 @@ export function Cell({
     <div class="value">
       {image && <Thumbnail image={image} label={label} />}
       {!isImageAlone && <span class={text.length > shortMax ? "mono long" : "mono"}>{cutText(value)}</span>}
-      {size !== "" && <span class="hint">{size}</span>}
-      {length !== undefined && unit !== "bytes" && (
-        <button type="button" class="quiet small" onClick={() => showWhole(request)}>
-          Whole value
-        </button>
-      )}
-      {onLike && isVector(value) && (
-        <button type="button" class="quiet small" onClick={onLike}>
-          More like this
-        </button>
-      )}
+      <div class="hint">
+        {size}
+        {length !== undefined && unit !== "bytes" && (
+          <button type="button" class="toggle" onClick={() => showWhole(request)}>
+            Whole value
+          </button>
+        )}
+        {onLike && isVector(value) && (
+          <button type="button" class="toggle" onClick={onLike}>
+            More like this
+          </button>
+        )}
+      </div>
     </div>
   );
 }

@@ -9,10 +9,10 @@ import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
   /** The content of a kubeconfig or the path of a file; the default kubeconfig of the user when absent. */
-  readonly kubeconfig?: string | pulumi.Output<string> | undefined;
+  readonly kubeconfig?: pulumi.Input<string> | undefined;
   readonly context?: string | undefined;
   /** The name of the cluster in outputs. */
-  readonly clusterName: string;
+  readonly clusterName: pulumi.Input<string>;
   /** The principals that may create Ray clusters: `user:NAME` or `group:NAME`. */
   readonly clientPrincipals?: readonly string[];
   /** The architecture of its nodes; `amd64` when absent. */
@@ -59,7 +59,8 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
 
 function createProvider(name: string, args: AnyExistingClusterArgs, parent: pulumi.Resource) {
   const { kubeconfig, context, deployment } = args;
-  const text = pulumi.Output.isInstance(kubeconfig) ? kubeconfig.apply(contentOf) : contentOf(kubeconfig);
+  const isPlain = kubeconfig === undefined || typeof kubeconfig === "string";
+  const text = isPlain ? contentOf(kubeconfig) : pulumi.output(kubeconfig).apply(contentOf);
   return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context, deployment }, { parent });
 }
 
@@ -70,7 +71,10 @@ function contentOf<Given extends string | undefined>(kubeconfig: Given): Given |
   return existsSync(path) ? readFileSync(path, "utf8") : kubeconfig;
 }
 
+/** @throws RunError if the principal has another form. */
 function toSubject(principal: string): ClusterSubject {
-  const [kind, name] = [principal.slice(0, principal.indexOf(":")), principal.slice(principal.indexOf(":") + 1)];
+  const [, kind, name] = /^(user|group):(.+)$/.exec(principal) ?? [];
+  if (name === undefined)
+    throw new pulumi.RunError(`clientPrincipals: must be user:NAME or group:NAME, not ${principal}`);
   return { kind: kind === "group" ? "Group" : "User", name };
 }

@@ -1,14 +1,17 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { Backups, CloudServices, IdentityArgs, PodIdentity } from "../cluster.ts";
+import { bucketOf } from "../settings/setting-types.ts";
 
 export interface OwnServicesArgs {
   /** The location of the tables: `s3://...`, `gs://...` or `file:///...`. */
-  readonly bucket: string;
+  readonly bucket: pulumi.Input<string>;
   /** The destination of Litestream's copies of the catalog's database, if enabled: a bucket that Ray cannot access. */
-  readonly backups?: string | undefined;
-  /** The annotations that the identity mechanism of the cluster requires. */
-  readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
+  readonly backups?: pulumi.Input<string> | undefined;
+  /** The annotations that the identity mechanism of the cluster requires, such as `eks.amazonaws.com/role-arn`. */
+  readonly serviceAccountAnnotations?: pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 }
+
+const Bucket = bucketOf("s3", "gs", "file");
 
 /** The services of a cluster that its operator provides. The stack creates nothing. */
 export class OwnServices implements CloudServices {
@@ -18,13 +21,16 @@ export class OwnServices implements CloudServices {
   readonly hasGkeGateways = false;
   readonly #args: OwnServicesArgs;
 
+  /** @throws RunError for a bucket that is no URI, at once or when its output is known. */
   constructor(args: OwnServicesArgs) {
-    this.bucketUri = pulumi.output(args.bucket);
+    const { bucket } = args;
+    this.bucketUri = typeof bucket === "string" ? pulumi.output(checked(bucket)) : pulumi.output(bucket).apply(checked);
     this.#args = args;
   }
 
-  createIdentity(_name: string, { annotations = this.#args.serviceAccountAnnotations }: IdentityArgs): PodIdentity {
-    return { annotations: pulumi.output({ ...annotations }), principal: pulumi.output("") };
+  createIdentity(_name: string, { annotations }: IdentityArgs): PodIdentity {
+    const given = pulumi.output(annotations ?? this.#args.serviceAccountAnnotations ?? {});
+    return { annotations: given.apply((all) => ({ ...all })), principal: pulumi.output("") };
   }
 
   createVendingRole(): undefined {}
@@ -38,4 +44,10 @@ export class OwnServices implements CloudServices {
   cachedImage(image: string): string {
     return image;
   }
+}
+
+function checked(bucket: string): string {
+  const { data, error } = Bucket.safeParse(bucket);
+  if (data === undefined) throw new pulumi.RunError(`bucket: ${error.issues[0]?.message}, not ${bucket}`);
+  return data;
 }

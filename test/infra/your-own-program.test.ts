@@ -1,11 +1,13 @@
 import * as pulumi from "@pulumi/pulumi";
 import { expect, test } from "vitest";
+import { ExistingCluster } from "../../infra/library.ts";
 import { cloudOutputs } from "../support/clouds.ts";
 import { setMocks } from "../support/pulumi-mocks.ts";
 
 type Inputs = Record<string, Record<string, unknown>>;
 
-test("the example of a program of one's own puts Ray and the catalog on its cluster", async () => {
+/** Creates the resources of a program with mocks. @returns The requested resources. */
+async function mockProgram(project: string, config: Readonly<Record<string, string>>) {
   const asked: { type: string; name: string; inputs: Inputs }[] = [];
   await setMocks(
     {
@@ -15,11 +17,20 @@ test("the example of a program of one's own puts Ray and the catalog on its clus
       },
       call: () => ({}),
     },
-    "your-own-program",
+    project,
   );
-  pulumi.runtime.setAllConfig({
-    "your-own-program:bucket": "s3://tables/lance",
-    "your-own-program:databaseUrl": "postgres://u:hunter2@db:6000/t",
+  const named = Object.entries(config).map(([key, value]) => [`${project}:${key}`, value]);
+  pulumi.runtime.setAllConfig(Object.fromEntries(named));
+  return asked;
+}
+
+const finder = (asked: readonly { type: string; name: string; inputs: Inputs }[]) => (type: string, name: string) =>
+  asked.find((each) => each.type.endsWith(type) && each.name === name)?.inputs;
+
+test("the example of a program of one's own puts Ray and the catalog on its cluster", async () => {
+  const asked = await mockProgram("your-own-program", {
+    bucket: "s3://tables/lance",
+    databaseUrl: "postgres://u:hunter2@db:6000/t",
   });
   const program = await import("../../examples/your-own-program/index.ts");
   expect(program.catalogUrl).toBe("http://tiltyard-catalog.features-catalog.svc:2333");
@@ -27,8 +38,7 @@ test("the example of a program of one's own puts Ray and the catalog on its clus
   expect(await pulumi.isSecret(program.catalogApiKey)).toBe(true);
   await pulumi.runtime.disconnect();
 
-  const one = (type: string, name: string) =>
-    asked.find((each) => each.type.endsWith(type) && each.name === name)?.inputs;
+  const one = finder(asked);
   expect(one(":Namespace", "ray")?.metadata?.name).toBe("features");
   expect(one(":Namespace", "catalog")?.metadata?.name).toBe("features-catalog");
   expect(one(":Deployment", "catalog")?.spec).toMatchObject({ replicas: 2 });
@@ -44,4 +54,33 @@ test("the example of a program of one's own puts Ray and the catalog on its clus
   expect(showing.map(({ type }) => type)).toEqual(["kubernetes:core/v1:Secret"]);
   expect(JSON.stringify(showing)).toContain("4dabf18193072939515e22adb298388d");
   expect(JSON.stringify(one(":NetworkPolicy", "catalog"))).toContain("6000");
+});
+
+test("the example for EKS passes outputs of its cluster and of its bucket to the components", async () => {
+  const asked = await mockProgram("eks-program", { databaseUrl: "postgres://u:hunter2@db:6000/t" });
+  const program = await import("../../examples/eks-program/index.ts");
+  await new Promise((resolve) => program.catalogApiKey.apply(resolve));
+  await pulumi.runtime.disconnect();
+
+  const one = finder(asked);
+  const annotations = { "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/tables" };
+  for (const [name, account] of [
+    ["ray", "geneva-service-account"],
+    ["catalog", "tiltyard-catalog"],
+  ] as const)
+    expect(one(":ServiceAccount", name)?.metadata).toMatchObject({ name: account, annotations });
+  expect(JSON.stringify(one(":Deployment", "catalog"))).toContain("s3://tables-1234567/lance");
+  expect(JSON.stringify(one("pulumi:providers:kubernetes", "features-kubernetes"))).toContain("get-token");
+  const trust = JSON.stringify(one("aws:iam/role:Role", "tables"));
+  for (const account of ["features:geneva-service-account", "features-catalog:tiltyard-catalog"])
+    expect(trust).toContain(`system:serviceaccount:${account}`);
+});
+
+test.each([
+  [{ bucket: "tables" }, "bucket: must be s3://... or gs://... or file:///..., not tables"],
+  [{ bucket: "s3://tables", clientPrincipals: ["ada"] }, "clientPrincipals: must be user:NAME or group:NAME, not ada"],
+])("a cluster with the arguments %j is rejected at construction", async (args, message) => {
+  await mockProgram("refused", {});
+  expect(() => new ExistingCluster("yard", { clusterName: "yard", ...args })).toThrow(message);
+  await pulumi.runtime.disconnect();
 });
