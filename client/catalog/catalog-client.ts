@@ -2,19 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AnyContract,
   arrowFile,
-  type Contracts,
   contracts,
   httpRequest,
   isIdempotent,
-  type ManagementContracts,
   managementContracts,
-  type ResponseOf,
   requestShape,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
-import type { z } from "zod";
 import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
+import type { CatalogClient, ManagementClient } from "./documented-operations.ts";
 import { CatalogConnectionError, CatalogRequestError } from "./errors.ts";
+import type { CallOptions } from "./operation-types.ts";
 import { SilenceLimit } from "./silence.ts";
 
 export interface CatalogClientOptions {
@@ -35,54 +33,6 @@ export interface CatalogClientOptions {
   readonly context?: Context;
 }
 
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-  /** The Arrow stream of an operation that accepts one. */
-  readonly body?: Uint8Array | ReadableStream<Uint8Array>;
-}
-
-/** The query of an operation. A schema without fields has a type that forbids every field, which this type replaces. */
-type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
-
-/** The request of an operation: the parts of the id and the fields of the query and the body. */
-export type CatalogRequest<C extends AnyContract> = {
-  /** The parts of the object's identifier; the root namespace when absent. */
-  readonly id?: readonly string[];
-  /** The name of the index, for operations on a single index. */
-  readonly indexName?: string;
-} & QueryOf<C> &
-  Omit<z.input<C["body"]>, "id" | "context"> & { readonly context?: Context };
-
-/**
- * The response, whose context contains the headers of the HTTP response. A response that is a number or a text has no
- * context; rows are an Arrow IPC file in memory; a map is in the same field as in the request.
- */
-export type CatalogAnswer<C extends AnyContract> =
-  ResponseOf<C> extends number | string
-    ? ResponseOf<C>
-    : (ResponseOf<C> extends undefined
-        ? object
-        : ResponseOf<C> extends ReadableStream
-          ? { readonly data: Uint8Array }
-          : C["bareField"] extends string
-            ? { readonly [Name in C["bareField"]]: ResponseOf<C> }
-            : Omit<ResponseOf<C>, "context">) & {
-        readonly context: Context;
-      };
-
-/** The operations of a registry as methods. */
-type ClientOf<Registry extends Readonly<Record<string, AnyContract>>> = {
-  readonly [Name in keyof Registry]: (
-    request: CatalogRequest<Registry[Name]>,
-    options?: CallOptions,
-  ) => Promise<CatalogAnswer<Registry[Name]>>;
-};
-
-/** The client of the protocol, with every operation as a method. */
-export type CatalogClient = ClientOf<Contracts>;
-/** The client of management, with every operation as a method. */
-export type ManagementClient = ClientOf<ManagementContracts>;
-
 const timeoutMsDefault = 30_000;
 const retriesDefault = 4;
 const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
@@ -94,7 +44,7 @@ const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
  * does not respond.
  */
 export function createCatalogClient(options: CatalogClientOptions): CatalogClient {
-  return createClient(contracts, options);
+  return createClient<CatalogClient>(contracts, options);
 }
 
 /**
@@ -102,13 +52,10 @@ export function createCatalogClient(options: CatalogClientOptions): CatalogClien
  * management.listTransactions({ id: ["prod"], status: ["Failed"] })`. Its errors are those of `createCatalogClient`.
  */
 export function createManagementClient(options: CatalogClientOptions): ManagementClient {
-  return createClient(managementContracts, options);
+  return createClient<ManagementClient>(managementContracts, options);
 }
 
-function createClient<Registry extends Readonly<Record<string, AnyContract>>>(
-  registry: Registry,
-  options: CatalogClientOptions,
-): ClientOf<Registry> {
+function createClient<Client>(registry: Readonly<Record<string, AnyContract>>, options: CatalogClientOptions): Client {
   // The error of fetch about such a header would contain the whole key.
   for (const credential of [options.apiKey, options.token])
     if (typeof credential === "string" && !/^[\x20-\x7e]*$/.test(credential.trim()))
@@ -117,7 +64,7 @@ function createClient<Registry extends Readonly<Record<string, AnyContract>>>(
     name,
     (request: Request, callOptions: CallOptions = {}) => call(options, contract, request, callOptions),
   ]);
-  return Object.fromEntries(methods) as ClientOf<Registry>;
+  return Object.fromEntries(methods) as Client;
 }
 
 type Request = Readonly<Record<string, unknown>> & {

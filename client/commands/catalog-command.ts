@@ -1,10 +1,6 @@
 import { type Command, Option } from "commander";
-import {
-  type CatalogClient,
-  createCatalogClient,
-  createManagementClient,
-  type ManagementClient,
-} from "../catalog/catalog-client.ts";
+import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
+import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { type CatalogTargetOptions, requiredCatalog } from "./catalog-target.ts";
 import { type JsonOption, jsonOption } from "./output.ts";
 

@@ -1,6 +1,7 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import type { Command } from "commander";
-import type { CatalogAnswer, ManagementClient } from "../catalog/catalog-client.ts";
+import type { ManagementClient } from "../catalog/documented-operations.ts";
+import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { addLocalOption } from "./local.ts";

@@ -1,6 +1,6 @@
 import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Argument, Command } from "commander";
-import type { CatalogClient } from "../catalog/catalog-client.ts";
+import type { CatalogClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";

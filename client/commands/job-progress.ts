@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Job, parseIdentifier } from "@tiltyard/protocol";
-import type { ManagementClient } from "../catalog/catalog-client.ts";
+import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogConnectionError, CatalogRequestError } from "../catalog/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { bar, type JsonOption, Progress, print } from "./output.ts";

@@ -1,6 +1,6 @@
 import { type Job, openStatuses, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
-import type { ManagementClient } from "../catalog/catalog-client.ts";
+import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { addCatalogCommand, type CatalogOptions, managementOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
 import { countOf, describeJob, waitingFor, watchJob } from "./job-progress.ts";

@@ -1,8 +1,9 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { stringify } from "yaml";
-import type { CatalogAnswer, CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
+import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
+import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { addDroppedTableCommands } from "./dropped-tables.ts";

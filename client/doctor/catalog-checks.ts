@@ -1,5 +1,6 @@
 import { formatIdentifier, messageOf } from "@tiltyard/protocol";
-import { createManagementClient, type ManagementClient } from "../catalog/catalog-client.ts";
+import { createManagementClient } from "../catalog/catalog-client.ts";
+import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { type Check, type Finding, failed, type Outcome, ok, runChecks, skipped, warning } from "./finding.ts";
 
 /** A catalog to check. */

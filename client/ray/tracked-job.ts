@@ -1,7 +1,7 @@
 import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protocol";
 import { messageOf, parseIdentifier } from "@tiltyard/protocol";
 import pRetry from "p-retry";
-import type { CatalogClient, ManagementClient } from "../catalog/catalog-client.ts";
+import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { suppressedError } from "../suppressed-error.ts";
 import type { Job, JobDetails, JobRequest, JobStatus, JobsApi } from "./jobs.ts";

@@ -151,7 +151,8 @@ export const Names = ({
         <a href={href}>
           <Icon name={kind} />
           <span>
-            {name} {place && <small>in {place}</small>}
+            {name}
+            {place && <small> in {place}</small>}
           </span>
           <Icon name="chevron" />
         </a>

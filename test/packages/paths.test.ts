@@ -74,5 +74,10 @@ describe.concurrent("from packages alone", () => {
     expectDone(done);
     expect(done.stdout).toMatch(/\[ 'posters' \] file:\/\/\/.*posters/);
     expect(done.stdout).toContain("409 DropNamespace: namespace films is not empty");
+    // The client of the catalog alone and its types need no package of Kubernetes or of a cloud.
+    const others =
+      "node_modules/@kubernetes node_modules/@aws-sdk node_modules/@smithy node_modules/google-auth-library";
+    const alone = `rm -r ${others} provision.ts && npx tsc && node -e 'import("@tiltyard/client/catalog")'`;
+    expectDone(await runScript(alone, done.folder, strangersEnvironment(22)));
   });
 });
