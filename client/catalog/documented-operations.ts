@@ -1058,12 +1058,12 @@ export interface CatalogClient {
     request: BatchDeleteTableVersionsRequest,
     options?: CallOptions,
   ) => Promise<BatchDeleteTableVersionsAnswer>;
-  /** Commit versions of several tables, all or none. If one commit is refused, none is made, and the response is the error of that commit. Requires the role `writer` on the objects that the body names. */
+  /** Commit versions of several tables, all or none. If one commit is rejected, none has an effect, and the response is the error of that commit. Requires the role `writer` on the objects that the body names. */
   readonly batchCreateTableVersions: (
     request: BatchCreateTableVersionsRequest,
     options?: CallOptions,
   ) => Promise<BatchCreateTableVersionsAnswer>;
-  /** Commit a batch of table operations, all or none. If one operation is refused, none is made, and the response is the error of that operation. Requires the role `writer` on the objects that the body names. */
+  /** Commit a batch of table operations, all or none. If one operation is rejected, none has an effect, and the response is the error of that operation. Requires the role `writer` on the objects that the body names. */
   readonly batchCommitTables: (
     request: BatchCommitTablesRequest,
     options?: CallOptions,
