@@ -78,8 +78,10 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   DescribeTableVersion: "404 (code 11) if the version has no record.",
   BatchDeleteTableVersions:
     "Ranges include their start and exclude their end; `end_version` -1 means through the latest. Missing versions are ignored. Files of the table are never deleted.",
-  BatchCreateTableVersions: "If one commit is rejected, none has an effect, and the response is the error of that commit.",
-  BatchCommitTables: "If one operation is rejected, none has an effect, and the response is the error of that operation.",
+  BatchCreateTableVersions:
+    "If one commit is rejected, none has an effect, and the response is the error of that commit.",
+  BatchCommitTables:
+    "If one operation is rejected, none has an effect, and the response is the error of that operation.",
 
   // Tags and branches
   ListTableTags: "Returns the tags of all branches in pages.",
