@@ -15,7 +15,7 @@ import { version } from "./version.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
-  readonly standby?: boolean;
+  readonly standby: boolean;
   readonly address?: string;
   readonly catalog?: string;
   readonly numCpus?: number;
@@ -62,7 +62,7 @@ function tiltyardRunner(): Command {
     .description("run the catalog's jobs on Ray")
     .version(version)
     .option("--local", "start a Ray on this machine")
-    .option("--standby", "with --local, keep a Python process ready for the next job")
+    .option("--no-standby", "with --local, keep no Python process ready for the next job")
     .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
     .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")
     .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
@@ -117,7 +117,7 @@ async function run(options: Options): Promise<void> {
       repeat(
         async () => {
           await reconciler.reconcile();
-          if (options.standby === true) await rayPlatform?.prepare();
+          if (options.standby) await rayPlatform?.prepare();
         },
         { pauseMs: pauseMs.passes, signal, tell },
       ),

@@ -81,6 +81,8 @@ export class RayPlatform implements Platform {
     const found = await ray.jobs.list();
     const open = new Set(found.flatMap((each) => (isOpen(each) ? [each.submission_id] : [])));
     for (const [id, { standby }] of this.#assigned) if (!open.has(id)) standby.discard();
+    for (const id of this.#assigned.keys())
+      if (found.every((each) => each.submission_id !== id)) this.#assigned.delete(id);
     const isIdle = performance.now() - this.#last.at > standbyMs;
     if (this.#standby !== undefined && (isIdle || !this.#standby.fits(ray, this.#last.env))) {
       this.#standby.discard();

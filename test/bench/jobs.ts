@@ -60,7 +60,7 @@ async function startRunner(python: string, url: string, keyFile: string): Promis
     TILTYARD_CATALOG_URL: url,
     TILTYARD_API_KEY: readFileSync(keyFile, "utf8").trim(),
   };
-  const runner = spawn(process.execPath, ["runner/main.ts", "--local", "--standby"], {
+  const runner = spawn(process.execPath, ["runner/main.ts", "--local"], {
     cwd: project,
     env: environmentWith(environment),
     stdio: ["ignore", "ignore", "pipe"],

@@ -40,7 +40,8 @@ def catalog(tmp_path_factory):
     """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients must send
     only known fields."""
     log = tmp_path_factory.mktemp("log") / "log"
-    with Catalog(tmp_path_factory.mktemp("data dir"), {"TILTYARD_LOG_LEVEL": "info"}, log=log) as running:
+    settings = {"TILTYARD_LOG_LEVEL": "info", "TILTYARD_AUTOMATION_DELAY": "1s"}
+    with Catalog(tmp_path_factory.mktemp("data dir"), settings, log=log) as running:
         yield running
     lines = [line for line in log.read_text().splitlines() if '"ignored_fields"' in line]
     assert lines == [], "clients send fields that the catalog ignores"
@@ -75,10 +76,10 @@ def films(catalog, table):
     return write_films(catalog, table)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runner(catalog, tmp_path_factory):
-    """Runs the jobs of the catalog on a Ray of this machine."""
-    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start()
+    """Runs the jobs of the catalog on a Ray of this machine. No process waits for jobs, because few of them use Geneva."""
+    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start("--no-standby")
     yield running
     running.stop()
 

@@ -26,7 +26,7 @@ class Runner:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "4", *options],
+                [os.environ["TILTYARD_TEST_NODE"], "client/main.ts", "runner", "--local", "--num-cpus", "3", *options],
                 cwd=PROJECT,
                 env={
                     **inherited,

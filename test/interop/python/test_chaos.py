@@ -94,7 +94,7 @@ class Yard:
         self.start_runner()
 
     def start_runner(self) -> None:
-        self.runner.start("--lease-seconds", LEASE_SECONDS, "--attempts", ATTEMPTS, "--standby")
+        self.runner.start("--num-cpus", "4", "--lease-seconds", LEASE_SECONDS, "--attempts", ATTEMPTS)
         assert self.runner.process is not None
         self.runners.append(self.runner.process.pid)
 

@@ -94,6 +94,16 @@ def test_an_attempt_moves_its_job_on_and_tells_how_far_it_is(catalog, job):
     assert stops.told == []
 
 
+def test_the_rate_includes_rows_that_are_computed_and_not_committed_yet(catalog, job):
+    attempt, _ = begin(catalog, job)
+    attempt.report(0, 40)
+    attempt.report(0, 40, rows_checkpointed=20)
+    attempt.end("Succeeded")
+    progress = describe(catalog, job)["progress"]
+    assert progress["rows_committed"] == 0
+    assert progress["rows_per_second"] > 0
+
+
 def test_a_heartbeat_finds_that_the_job_was_canceled(catalog, job):
     attempt, stops = begin(catalog, job)
     alter(catalog, job, {"setStatusAction": {"status": "Canceled"}})

@@ -2,7 +2,6 @@
 
 import lance
 import pyarrow as pa
-import pytest
 from catalog import folder_of
 from jobs import ROWS, values
 from runner import ended
@@ -42,26 +41,28 @@ def test_fragments_are_compacted_through_the_catalog(catalog, runner, films):
     assert opened(catalog, films).version == after.version
 
 
-@pytest.mark.parametrize("index_type", ["BTREE", "BITMAP"])
-def test_an_index_is_built_from_segments(catalog, runner, films, index_type):
-    result = done(catalog, runner, post(catalog, films, "build_index", column="id", index_type=index_type))
+def test_an_index_is_built_from_segments(catalog, runner, films):
+    result = done(catalog, runner, post(catalog, films, "build_index", column="id", index_type="BTREE"))
     dataset = opened(catalog, films)
     stats = dataset.stats.index_stats("id_idx")
-    assert result["segments"] == 3
+    assert result["segments"] == 2
     assert (stats["num_indexed_rows"], stats["num_unindexed_rows"]) == (ROWS, 0)
     assert dataset.to_table(filter="id = 17")["title"].to_pylist() == ["Film 17"]
     # The rebuilt index contains the rows that were added since.
     append(catalog, films, 40, 41)
-    done(catalog, runner, post(catalog, films, "build_index", column="id", index_type=index_type))
+    done(catalog, runner, post(catalog, films, "build_index", column="id", index_type="BTREE"))
     assert opened(catalog, films).stats.index_stats("id_idx")["num_indexed_rows"] == ROWS + 2
 
 
 def test_an_index_of_a_nested_or_quoted_column_has_the_name_that_lance_gives_it(catalog, runner, table):
     rows = pa.table({"x y": range(9), "s": [{"k": number, "d.e": number} for number in range(9)]})
-    lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, mode="create")
-    jobs = {each: post(catalog, table, "build_index", column=each, index_type="ZONEMAP") for each in ["`s`.`k`", "`x y`", "s.`d.e`"]}
-    for job in jobs.values():
+    where = {"namespace_client": catalog.client(), "table_id": table}
+    lance.write_dataset(rows, mode="create", max_rows_per_file=3, **where)
+    types = {"`s`.`k`": "ZONEMAP", "`x y`": "BITMAP", "s.`d.e`": "ZONEMAP"}
+    jobs = [post(catalog, table, "build_index", column=column, index_type=each) for column, each in types.items()]
+    for job in jobs:
         done(catalog, runner, job)
+    assert opened(catalog, table).stats.index_stats("x y_idx")["num_indexed_rows"] == 9
     found = opened(catalog, table).describe_indices()
     assert sorted((index.name, index.field_names) for index in found) == [
         ("s.`d.e`_idx", ["s.`d.e`"]),

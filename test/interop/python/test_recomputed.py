@@ -50,7 +50,7 @@ def counted(calls: Calls):
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory):
     folder = tmp_path_factory.mktemp("yard")
-    with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log").start() as runner:
+    with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log").start("--num-cpus", "4") as runner:
         yield catalog, runner
         runner.stop()
 
@@ -102,7 +102,7 @@ def test_kills_of_each_part_and_a_cancellation_recompute_few_rows(yard):
 
     def kill_runner() -> None:
         runner.kill()
-        runner.start("--lease-seconds", "10", "--attempts", "50")
+        runner.start("--num-cpus", "4", "--lease-seconds", "10", "--attempts", "50")
 
     killed(0.2, lambda: kill_all(drivers_of(job)))
     killed(0.4, kill_runner)

@@ -1,6 +1,8 @@
 """Tests LanceDB's own remote client, unmodified, with this catalog as its server."""
 
+import lancedb
 import pytest
+from catalog import Catalog
 from jobs import ROWS, values, write_films
 from lancedb.exceptions import JobFailedError
 
@@ -15,22 +17,25 @@ def add_computed(catalog, table: list[str], name: str, expression: str) -> None:
     catalog.post(f"/v1/table/{'%24'.join(table)}/add_columns", columns)
 
 
-def test_a_job_that_is_canceled_or_fails_is_told_as_such(catalog, remote, source):
-    """No runner exists yet, so the catalog alone reports the state of jobs."""
-    add_computed(catalog, source, "twice", "id * 2")
-    table = remote.open_table(source[0])
-    canceled = table.refresh_column_async("twice")
-    assert remote.cancel_job(canceled.id)
-    assert canceled.status() == "cancelled"
-    failed = table.refresh_column_async("twice")
-    actions = [
-        {"setPropertyAction": {"key": "reason", "value": "ValueError: no such film"}},
-        {"setStatusAction": {"status": "Failed"}},
-    ]
-    catalog.post(f"/v1/transaction/{failed.id}/alter", {"actions": actions})
-    with pytest.raises(JobFailedError, match="no such film"):
-        failed.wait()
-    assert not remote.cancel_job("missing")
+def test_a_job_that_is_canceled_or_fails_is_told_as_such(tmp_path):
+    """Without a runner, the catalog alone reports the state of jobs."""
+    with Catalog(tmp_path / "data") as catalog:
+        source = write_films(catalog, ["films"])
+        add_computed(catalog, source, "twice", "id * 2")
+        remote = lancedb.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+        table = remote.open_table(source[0])
+        canceled = table.refresh_column_async("twice")
+        assert remote.cancel_job(canceled.id)
+        assert canceled.status() == "cancelled"
+        failed = table.refresh_column_async("twice")
+        actions = [
+            {"setPropertyAction": {"key": "reason", "value": "ValueError: no such film"}},
+            {"setStatusAction": {"status": "Failed"}},
+        ]
+        catalog.post(f"/v1/transaction/{failed.id}/alter", {"actions": actions})
+        with pytest.raises(JobFailedError, match="no such film"):
+            failed.wait()
+        assert not remote.cancel_job("missing")
 
 
 def test_a_column_is_refreshed_to_the_end(catalog, runner, remote, source):

@@ -174,4 +174,14 @@ def _report_tracker(tracker: Any, report: Report) -> None:
     if rows is None:
         return
     others = {name: counters[counter]["n"] for counter, name in COUNTERS.items() if counter in counters}
-    report(rows["n"], rows["total"], **others)
+    report(rows["n"], rows["total"], **others, **_resources())
+
+
+def _resources() -> dict[str, int]:
+    """Returns the CPUs and GPUs of this Ray, and those that its tasks reserve."""
+    import ray
+
+    total, free = ray.cluster_resources(), ray.available_resources()
+    present = [name for name in ("CPU", "GPU") if name in total]
+    counts = {f"{name.lower()}s": round(total[name]) for name in present}
+    return counts | {f"{name.lower()}s_reserved": round(total[name] - free.get(name, 0)) for name in present}
