@@ -126,6 +126,29 @@ describe("the process that waits for the next attempt", () => {
     expect(waiting()).toEqual([]);
   });
 
+  test("is replaced on the Ray that follows a dead one", async () => {
+    const [dead, next] = [await startTestDashboard(), dashboard];
+    try {
+      const folders = [temporaryFolder("ray-"), folder] as const;
+      const rays = [dead, next].map(({ url }, index) => ({
+        dashboardUrl: url,
+        jobs: new JobsApi(url, undefined),
+        folder: folders[index] ?? "",
+      }));
+      const ray = async () => rays[0] ?? Promise.reject(new Error("no Ray"));
+      const moving = new RayPlatform({ ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20 });
+      await moving.prepare();
+      expect(readdirSync(folders[0])).toHaveLength(1);
+      rays.shift();
+      await moving.prepare();
+      expect(readdirSync(folders[0])).toEqual([]);
+      await moving.start({ job: first, number: 1, apiKey: "key" });
+      expect([...next.jobs.keys()]).toEqual([expect.stringMatching(/^tiltyard-standby-/)]);
+    } finally {
+      await dead.stop();
+    }
+  });
+
   test("does not run on a Ray that another process started", async () => {
     await platformOf({}).prepare();
     expect(dashboard.jobs.size).toBe(0);
