@@ -244,7 +244,7 @@ def test_a_runner_that_is_stopped_while_a_job_runs_exits_and_loses_nothing(tmp_p
             job = running_job(catalog, first, films)
             begun = time.monotonic()
             first.stop()
-            print(f"the runner exited {time.monotonic() - begun:.1f} s after SIGTERM", flush=True)
+            assert time.monotonic() - begun < 10
             assert ray_folders(first.process.pid) == []
             assert drivers_of(job) == []
         # On a busy machine, short leases of further attempts may end, too.
