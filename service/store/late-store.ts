@@ -5,8 +5,8 @@ import { createQueries } from "./queries.ts";
 import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /**
- * Opens a PostgreSQL store whose database may be unavailable when the service starts. Until the database is available, every
- * method of the store throws CatalogError ServiceUnavailable, and each call tries to open it again.
+ * Opens a PostgreSQL store whose database may be unavailable when the service starts. Until the database is available,
+ * every method of the store throws CatalogError ServiceUnavailable, and each call tries to open it again.
  *
  * @param open Opens and migrates the database.
  * @param onAway Receives the reason of a transient failure.

@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import type { CompiledQuery, KyselyPlugin } from "kysely";
+import { expect, test } from "vitest";
+import { findReservedLocation } from "../../service/store/reserved-locations.ts";
+import { openSqliteStore } from "../../service/store/sqlite.ts";
+import type { Session } from "../../service/store/store.ts";
+import { isLocationTaken, listAllTables, listTables } from "../../service/store/tables.ts";
+import { listJobs, listTransactions } from "../../service/store/transaction-lists.ts";
+import { listUnfinishedVersions } from "../../service/store/unfinished-versions.ts";
+import { deleteSomeVersions } from "../../service/store/version-ranges.ts";
+import { latestVersion } from "../../service/store/versions.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const page = { after: undefined, limit: 10, ascending: false };
+const tables = { limit: 10, includeDeclared: true };
+const searches: readonly [name: string, index: string, search: (session: Session) => Promise<unknown>][] = [
+  ["the latest version", "PRIMARY KEY", (session) => latestVersion(session, 1, "main")],
+  ["unfinished versions", "table_versions_unfinished", (session) => listUnfinishedVersions(session, "a transaction")],
+  ["versions of a deleted table", "PRIMARY KEY", (session) => deleteSomeVersions(session, 1, 10)],
+  ["open jobs", "jobs_open", (session) => listJobs(session, { within: [], statuses: ["Queued"] }, page)],
+  [
+    "transactions of a table",
+    "jobs_of_one",
+    (session) => listTransactions(session, { within: [], table: ["t"] }, page),
+  ],
+  ["overlapping locations", "(location=?)", (session) => isLocationTaken(session, "file:///a/b", ["file:///a"])],
+  ["reserved locations", "(location=?)", (session) => findReservedLocation(session, "file:///a/b", ["file:///a"])],
+  ["tables of a namespace", "(namespace=? AND name>?)", (session) => listTables(session, ["a"], "t", tables)],
+  ["tables after a name", "(namespace,name)>", (session) => listAllTables(session, ["a", "t"], tables)],
+];
+
+test.each(searches)("SQLite finds %s by an index and scans no table", async (_, index, search) => {
+  const file = join(temporaryFolder("tiltyard-indices-"), "catalog.sqlite");
+  await using store = await openSqliteStore(file);
+  using reader = closing(new Database(file, { readonly: true }));
+  const queries: CompiledQuery[] = [];
+  await store.write((session) => {
+    const plugin: KyselyPlugin = {
+      transformQuery: ({ node, queryId }) => {
+        queries.push(session.db.getExecutor().compileQuery(node, queryId));
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    };
+    return search({ ...session, db: session.db.withPlugin(plugin) });
+  });
+  const plans = queries.flatMap(({ sql, parameters }) =>
+    reader.database.prepare<unknown[], { detail: string }>(`explain query plan ${sql}`).all(...parameters),
+  );
+  const steps = plans.map(({ detail }) => detail);
+  expect(steps.join("\n")).toContain(index);
+  // `examined` is a subquery, which searches an index.
+  expect(steps.filter((step) => /^SCAN (?!examined)/.test(step))).toEqual([]);
+});
+
+function closing(database: Database.Database): { readonly database: Database.Database } & Disposable {
+  return { database, [Symbol.dispose]: () => void database.close() };
+}
