@@ -6,17 +6,18 @@ import type { Reading } from "./settings.ts";
 export function problemsOfNames(
   settings: Reading<"clusterName" | "clientRole" | "teams" | "labelDomain" | "labelKeys">,
 ): string[] {
-  if (settings.variant !== "gke" && settings.variant !== "eks") return [];
+  if (settings.variant === "existing" || settings.variant === "existing-eks") return [];
   const { clusterName, labelDomain, labelKeys } = settings;
   const problems: string[] = [];
+  if (settings.variant !== "eks" && !/^[a-z].{0,39}$/.test(clusterName))
+    problems.push("clusterName: must begin with a letter and have 40 characters at most on gke");
+  if (settings.variant === "existing-gke") return problems;
   if (reservedLabel.test(`${labelDomain}/`))
     problems.push("labelDomain: must not be of kubernetes.io or k8s.io, whose labels clouds set themselves");
   const keys = Object.entries(labelKeys);
   for (const [index, [role, key]] of keys.entries())
     for (const [other] of keys.slice(0, index).filter(([, its]) => its === key))
       problems.push(`labelKeys.${role}: is that of ${other}: pods select nodes by it`);
-  if (settings.variant === "gke" && !/^[a-z].{0,39}$/.test(clusterName))
-    problems.push("clusterName: must begin with a letter and have 40 characters at most on gke");
   if (settings.variant === "eks") {
     if (!/^[a-z]/.test(clusterName) || clusterName.includes("--"))
       problems.push("clusterName: must begin with a letter and have no two dashes in a row on eks");

@@ -284,6 +284,12 @@ describe("settings that are not valid", () => {
       "clusterName: must begin with a letter and have 40 characters at most on gke",
     ],
     [
+      "a name that no cluster of GKE has, and no repository of its images",
+      "existing-gke",
+      { clusterName: "a-name-of-forty-one-characters-is-too-long" },
+      "clusterName: must begin with a letter and have 40 characters at most on gke",
+    ],
+    [
       "a cluster's name that no repository of ECR can have",
       "eks",
       { clusterName: "our--cluster" },
