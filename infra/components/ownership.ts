@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
 
 /** The label of every Kubernetes object of a stack. Its value names the stack. */
@@ -91,8 +92,12 @@ function command(verb: string, { kind, metadata: { name, namespace } }: OwnedObj
   return ["kubectl", verb, kind.toLowerCase(), name, ...more, ...where].join(" ");
 }
 
-/** Returns `ORGANIZATION.PROJECT.STACK`, shortened to the maximum length of a label. */
+/**
+ * Returns `ORGANIZATION.PROJECT.STACK`. A hash replaces the end of an id that is no valid label, because two stacks with
+ * one label would adopt each other's volumes.
+ */
 export function stackId(): string {
   const id = [pulumi.getOrganization(), pulumi.getProject(), pulumi.getStack()].join(".");
-  return id.slice(0, 63).replace(/[^A-Za-z0-9]+$/, "");
+  if (id.length <= 63 && /[A-Za-z0-9]$/.test(id)) return id;
+  return `${id.slice(0, 54)}.${createHash("sha256").update(id).digest("hex").slice(0, 8)}`;
 }

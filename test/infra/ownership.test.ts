@@ -4,8 +4,10 @@ import {
   type OwnedObject,
   otherDeployment,
   refusalOf,
+  stackId,
   stackLabel,
 } from "../../infra/components/ownership.ts";
+import { setMocks } from "../support/pulumi-mocks.ts";
 import { deployed } from "../support/stack.ts";
 
 const stack = "organization.tiltyard.dev";
@@ -114,3 +116,15 @@ const principals: Readonly<Record<string, readonly string[]>> = {
   gke: ["group:vision@example.com"],
   eks: ["arn:aws:iam::123456789012:role/vision"],
 };
+
+test("stacks whose long names differ at the end have different labels", async () => {
+  const idOf = async (name: string) => {
+    await setMocks({ newResource: ({ name: id }) => ({ id, state: {} }), call: () => ({}) }, "features", name);
+    return stackId();
+  };
+  const long = "a-platform-of-a-department-with-a-long-name-in-production";
+  const ids = [await idOf(`${long}-eu`), await idOf(`${long}-us`), await idOf("prod"), await idOf("prod_")];
+  expect(new Set(ids).size).toBe(4);
+  expect(ids[2]).toBe("organization.features.prod");
+  for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9][\w.-]{0,61}[A-Za-z0-9]$/);
+});
