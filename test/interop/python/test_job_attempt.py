@@ -27,6 +27,13 @@ from tiltyard.job.ray_head import has_ray
 PACKAGE = PROJECT / "runner/job"
 
 
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """A catalog without a runner, which would claim the jobs of these tests."""
+    with Catalog(tmp_path_factory.mktemp("data")) as running:
+        yield running
+
+
 def open_job(catalog, table: list[str]) -> str:
     """An open job that no runner executes, with a claimed first attempt."""
     db = lancedb.connect_namespace("rest", catalog.properties)

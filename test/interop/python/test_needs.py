@@ -9,13 +9,20 @@ from collections.abc import Iterator
 import geneva
 import pyarrow as pa
 import pytest
-from catalog import PROJECT
+from catalog import PROJECT, Catalog
 from jobs import backfill, claim, describe, write_films
 from tiltyard.job.job import JobError
 from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
 from tiltyard.job.ray_tasks import room
 
 SMALL = {WORKERS: json.dumps([{"name": "cpu", "cpus": 4, "gpus": 0, "memory_bytes": 3 * GIB}])}
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    """A catalog without a runner, which would claim the jobs of these tests."""
+    with Catalog(tmp_path_factory.mktemp("data")) as running:
+        yield running
 
 
 def test_what_a_worker_has_is_enough():
