@@ -77,7 +77,7 @@ describe.concurrent("from packages alone", () => {
     // The client of the catalog alone and its types need no package of Kubernetes or of a cloud.
     const others =
       "node_modules/@kubernetes node_modules/@aws-sdk node_modules/@smithy node_modules/google-auth-library";
-    const alone = `rm -r ${others} provision.ts && npx tsc && node -e 'import("@tiltyard/client/catalog")'`;
+    const alone = `rm -rf ${others} provision.ts && npx tsc && node -e 'import("@tiltyard/client/catalog")'`;
     expectDone(await runScript(alone, done.folder, strangersEnvironment(22)));
   });
 });
