@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
@@ -151,3 +152,47 @@ describe.concurrent("a service stops in time after SIGTERM", () => {
     child.stdout?.resume();
   }, 60_000);
 });
+
+/** A pause that is longer than the timeouts of idle connections and of bodies. */
+const pauseMs = 17_000;
+
+test("requests that arrive while a process is stopped are answered when it continues", {
+  timeout: 120_000,
+}, async () => {
+  await using service = createServiceProcess();
+  await service.start();
+  const fields = ["host: a", `x-api-key: ${service.key}`, "content-type: application/json", "content-length: 2"];
+  const head = `POST /v1/namespace/$/describe HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`;
+  const idle = open(service.url());
+  idle.socket.write(`${head}{}`);
+  await vi.waitFor(() => expect(idle.statuses()).toEqual(["200"]), { timeout: 30_000 });
+  const half = open(service.url());
+  half.socket.write(`${head}{`);
+  // The catalog has read the first half when it answers a later request.
+  idle.socket.write(`${head}{}`);
+  await vi.waitFor(() => expect(idle.statuses()).toEqual(["200", "200"]), { timeout: 30_000 });
+
+  service.pause();
+  idle.socket.write(`${head}{}`);
+  half.socket.write("}");
+  // The pause itself is the subject of the test.
+  await delay(pauseMs);
+  service.resume();
+
+  await vi.waitFor(() => expect(half.statuses()).toEqual(["200"]), { timeout: 30_000 });
+  await vi.waitFor(() => expect(idle.statuses()).toEqual(["200", "200", "200"]), { timeout: 30_000 });
+});
+
+/** Opens a connection. @returns The socket, and the statuses of the responses so far. */
+function open(url: string) {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let received = "";
+  socket.on("data", (data) => {
+    received += data;
+  });
+  socket.on("error", (error) => {
+    received += `HTTP/1.1 ${error.message}`;
+  });
+  return { socket, statuses: () => [...received.matchAll(/HTTP\/1\.1 (\d+|\w+)/g)].map(([, status]) => status) };
+}

@@ -94,10 +94,9 @@ async function readBytes(c: AppContext, bytesMax: number, from: BodySender): Pro
 
 async function inTime<T>(body: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new CatalogError("InvalidInput", "the request did not arrive in time")),
-    bodyTimeoutMs,
-  );
+  const expire = () => reject(new CatalogError("InvalidInput", "the request did not arrive in time"));
+  // After a pause of the process, timers run before the event loop reads what has arrived; an immediate runs after it.
+  const timer = setTimeout(() => setImmediate(expire), bodyTimeoutMs);
   try {
     return await Promise.race([body, late]);
   } finally {

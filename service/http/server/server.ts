@@ -45,6 +45,7 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   );
   server.on("checkExpectation", serve);
   server.on("clientError", refuseInvalidRequest);
+  server.on("timeout", closeUnlessRequested);
   limitIdleConnections(server, idle);
   return server;
 }
@@ -66,6 +67,17 @@ export async function close(server: Server): Promise<void> {
   await closed;
   clearInterval(idle);
   clearTimeout(overdue);
+}
+
+/**
+ * Closes a connection that has been idle for too long, unless a request arrived while the process was paused: a timer runs
+ * before the event loop reads new data, an immediate runs after it.
+ */
+function closeUnlessRequested(socket: Socket): void {
+  const { bytesRead } = socket;
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy();
+  });
 }
 
 /** Responds to a request that Node's parser rejected and closes the connection. */

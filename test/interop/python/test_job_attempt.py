@@ -328,6 +328,9 @@ def test_what_may_pass_is_told_from_what_will_fail_again():
     assert is_passing(RuntimeError("lance error: connection refused"))
     assert is_passing(ray.exceptions.RayTaskError("f", "trace", OSError("timed out")))
     assert is_passing(ServiceUnavailableError('Connect, "Connection refused"'))
+    reset = "Internal error: Failed to execute request: reqwest::Error { message: \"Connection reset by peer\" }"
+    assert is_passing(ValueError(f"Namespace error: {reset}"))
+    assert not is_passing(ValueError("Namespace error: Table not found: films"))
     assert not is_passing(ValueError("no such film"))
     assert not is_passing(ray.exceptions.RayTaskError("f", "trace", ValueError("no connection")))
     task = RuntimeError("Error running task ScanTask(timeout=1) | caused by builtins.ValueError: no such film")

@@ -102,7 +102,8 @@ def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
     opened.add_columns({"broken": functions["broken"]})
     with pytest.raises(Exception, match=r"FAILED|no such film|failed"):
         opened.backfill("broken")
-    failed = describe(catalog, jobs_of(catalog, films)[0])
+    # Geneva records the end of a job before the process of the job reports it to the catalog.
+    failed = ended(catalog, runner, jobs_of(catalog, films)[0])
     assert failed["status"] == "Failed"
     assert failed["reason"].startswith("ValueError: no such film: Film ")
     # It was not retried, because it would have failed again.
@@ -115,6 +116,7 @@ def test_another_function_of_a_column_computes_its_rows_again(catalog, runner, t
     opened = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url).open_table(films[0])
     opened.add_columns({"length": udfs()["title_length"]})
     opened.backfill("length")
+    ended(catalog, runner, jobs_of(catalog, films)[0])
 
     @geneva.udf(data_type=pa.int64())
     def negative_length(title: str) -> int:

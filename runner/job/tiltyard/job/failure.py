@@ -23,6 +23,8 @@ PASSING_KINDS = (
     "ThrottlingError",
     "TimeoutError",
 )
+# The beginning of the text of errors of Lance's client for the catalog. Their kind varies and may be ValueError.
+NAMESPACE_ERROR = "Namespace error: "
 PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b50[234]\b", re.IGNORECASE)
 
 CAUSED_BY = " | caused by "
@@ -47,7 +49,8 @@ def is_passing(error: BaseException) -> bool:
     if any(isinstance(each, (*lost, CatalogUnavailable)) for each in _causes(error)):
         return True
     kind, _, text = reason_of(error).partition(": ")
-    return kind in LOST_KINDS or (kind in PASSING_KINDS and PASSING.search(text) is not None)
+    may_pass = kind in PASSING_KINDS or text.startswith(NAMESPACE_ERROR)
+    return kind in LOST_KINDS or (may_pass and PASSING.search(text) is not None)
 
 
 def reason_of(error: BaseException) -> str:

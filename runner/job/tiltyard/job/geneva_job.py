@@ -78,9 +78,10 @@ def backfill(job: Job, report: Report) -> Result:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
         tracker = running.future.job_tracker
         while not running.done(timeout=POLL_SECONDS):
-            _report_tracker(tracker, report)
+            _report_tracker(tracker, report, _resources())
         running.result()
-        _report_tracker(tracker, report)
+        # Geneva's clients already see the end, so the job ends without further calls of Ray.
+        _report_tracker(tracker, report, {})
 
     try:
         _run_fitted(run, arguments)
@@ -163,7 +164,7 @@ def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
         os.environ.setdefault(APPLIER_MEMORY, "0")
 
 
-def _report_tracker(tracker: Any, report: Report) -> None:
+def _report_tracker(tracker: Any, report: Report, resources: dict[str, int]) -> None:
     import ray
 
     try:
@@ -174,7 +175,7 @@ def _report_tracker(tracker: Any, report: Report) -> None:
     if rows is None:
         return
     others = {name: counters[counter]["n"] for counter, name in COUNTERS.items() if counter in counters}
-    report(rows["n"], rows["total"], **others, **_resources())
+    report(rows["n"], rows["total"], **others, **resources)
 
 
 def _resources() -> dict[str, int]:
