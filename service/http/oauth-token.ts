@@ -3,17 +3,15 @@ import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
-import { HTTPException } from "hono/http-exception";
-import { timeout } from "hono/timeout";
 import { z } from "zod";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { type AuthenticationDeps, verifyCredential } from "./middleware/authenticate.ts";
+import { inTime } from "./middleware/json-body.ts";
 
 export const tokenPath = "/oauth/token";
 /** The maximum size of a token request, which has three fields; the longest is a key. */
 const formBytesMax = 8 * 1024;
-const formTimeoutMs = 15_000;
 const unsupported = "grant_type: must be client_credentials in a form";
 const Grant = z.object({ grant_type: z.literal("client_credentials"), client_secret: z.string().optional() });
 
@@ -24,7 +22,7 @@ const Grant = z.object({ grant_type: z.literal("client_credentials"), client_sec
 export function oauthToken(issuer: DevelopmentIssuer, deps: AuthenticationDeps): MiddlewareHandler<AppEnv>[] {
   return [
     bodyLimit({ maxSize: formBytesMax, onError: refuseLength }),
-    timeout(formTimeoutMs, new HTTPException(400, { message: "the request did not arrive in time" })),
+    (_, next) => inTime(next()),
     zValidator("form", Grant, ({ success }, c) =>
       success ? undefined : refuse(c as AppContext, "unsupported_grant_type", "InvalidInput", unsupported),
     ) as MiddlewareHandler<AppEnv>,

@@ -3,7 +3,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { mainBranch } from "../domain/branch.ts";
 import type { Log } from "../log.ts";
 import { listUnreadTables, recordColumns, type UnreadTable } from "../store/columns.ts";
-import { findVersion, listVersions } from "../store/versions.ts";
+import { findVersion, latestVersion } from "../store/versions.ts";
 import { columnPathsOf } from "./manifest-file.ts";
 import { readManifest } from "./schema-metadata.ts";
 
@@ -29,8 +29,7 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
   /** Returns undefined if the latest version is not in place yet. */
   async function columnsOf({ id, location, highestVersion }: UnreadTable): Promise<readonly string[] | undefined> {
     if ((await findVersion(store.read, id, mainBranch, highestVersion))?.held) return undefined;
-    const page = { after: undefined, limit: 1, descending: true };
-    const [latest] = await listVersions(store.read, id, mainBranch, page);
+    const latest = await latestVersion(store.read, id, mainBranch);
     if (latest === undefined) return [];
     if (!latest.finished) return undefined;
     let manifest: Uint8Array;

@@ -1,8 +1,9 @@
 import type { Identifier } from "@tiltyard/protocol";
-import type { ExpressionBuilder, Kysely, Selectable } from "kysely";
+import { type ExpressionBuilder, type Kysely, type Selectable, sql } from "kysely";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
+import { versionsOf } from "./versions.ts";
 
 export interface NewTable {
   readonly identifier: Identifier;
@@ -109,7 +110,7 @@ export async function listTables(
     .select("name")
     .where("namespace", "=", toPath(namespace))
     .where("name", ">", after)
-    .$if(!includeDeclared, (query) => query.where(hasVersion))
+    .$if(!includeDeclared, (query) => query.where(hasVersion(db)))
     .orderBy("name")
     .limit(limit)
     .execute();
@@ -128,7 +129,7 @@ export async function listAllTables(
     .select(["namespace", "name"])
     .where("namespace", "!=", droppedNamespace)
     .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(namespace, name)))
-    .$if(!includeDeclared, (query) => query.where(hasVersion))
+    .$if(!includeDeclared, (query) => query.where(hasVersion(db)))
     .orderBy("namespace")
     .orderBy("name")
     .limit(limit)
@@ -137,28 +138,19 @@ export async function listAllTables(
 }
 
 /** Selects the tables with a version on any branch. */
-function hasVersion({ exists, selectFrom }: ExpressionBuilder<Schema, "tables">) {
-  return exists(
-    selectFrom("branches")
-      .innerJoin("table_versions", (join) =>
-        join
-          .onRef("table_versions.table_id", "=", "branches.table_id")
-          .onRef("table_versions.branch", "=", "branches.name")
-          .onRef("table_versions.generation", "=", "branches.generation"),
-      )
-      .select("table_versions.version")
-      .whereRef("branches.table_id", "=", "tables.id")
-      .where("table_versions.held", "=", 0),
-  );
+function hasVersion(db: Kysely<Schema>) {
+  return ({ exists }: ExpressionBuilder<Schema, "tables">) => exists(versionsOf(db, sql.ref("tables.id")));
 }
 
-/** Finds the identifier of the table at one of these locations. Dropped tables do not count. */
+/** Finds the identifier of the table at one of these locations, the longest first. Dropped tables do not count. */
 export async function findTableAt({ db }: Session, locations: readonly string[]): Promise<Identifier | undefined> {
   const row = await db
     .selectFrom("tables")
     .select(["namespace", "name"])
     .where("location", "in", locations)
     .where("namespace", "!=", droppedNamespace)
+    .orderBy("location", "desc")
+    .limit(1)
     .executeTakeFirst();
   return row && [...fromPath(row.namespace), row.name];
 }

@@ -5,6 +5,7 @@ import { selectAuditRecords } from "./audit.ts";
 import { type JobRecord, selectJobs, toJobRecord } from "./jobs.ts";
 import { isWithin } from "./path.ts";
 import type { Schema } from "./schema.ts";
+import { literal } from "./search.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
 import { isOpen, objectSeparator, type TransactionRecord, toAuditRecord } from "./transactions.ts";
@@ -156,7 +157,7 @@ function isJob(row: object): row is Selectable<Schema["jobs"]> {
 
 /** Returns the pattern of the objects of records that change a table. */
 function patternOf(table: Identifier | undefined): string {
-  return `%${JSON.stringify(table ?? []).replaceAll(/[%_!]/g, "!$&")}%`;
+  return `%${literal(JSON.stringify(table ?? []))}%`;
 }
 
 /** Reports whether a record changes a table. The text of its objects can contain that of the table by chance. */

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Kysely, RawBuilder } from "kysely";
 import { raiseBranch } from "./branches.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
@@ -107,6 +107,18 @@ function presentVersions(db: Kysely<Schema>) {
     );
 }
 
+/**
+ * Selects the versions of a table on all branches, without held ones.
+ *
+ * @param tableId The id, or a reference to it in an outer query.
+ */
+export function versionsOf(db: Kysely<Schema>, tableId: number | RawBuilder<number>) {
+  return presentVersions(db)
+    .select("table_versions.version")
+    .where("branches.table_id", "=", tableId)
+    .where("table_versions.held", "=", 0);
+}
+
 /** Selects the records of the current generation of one branch, including held ones. */
 export function ofBranch(db: Kysely<Schema>, tableId: number, branch: string) {
   return presentVersions(db).where("branches.table_id", "=", tableId).where("branches.name", "=", branch);
@@ -174,11 +186,5 @@ export async function listLeftOverVersions(
 
 /** Reports whether a table has a version on any branch. */
 export async function hasVersions({ db }: Session, tableId: number): Promise<boolean> {
-  const row = await presentVersions(db)
-    .select("table_versions.version")
-    .where("branches.table_id", "=", tableId)
-    .where("table_versions.held", "=", 0)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+  return (await versionsOf(db, tableId).limit(1).executeTakeFirst()) !== undefined;
 }

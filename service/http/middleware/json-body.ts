@@ -92,7 +92,8 @@ async function readBytes(c: AppContext, bytesMax: number, from: BodySender): Pro
   }
 }
 
-async function inTime<T>(body: Promise<T>): Promise<T> {
+/** Rejects a body that does not arrive in time. @throws CatalogError InvalidInput */
+export async function inTime<T>(body: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const expire = () => reject(new CatalogError("InvalidInput", "the request did not arrive in time"));
   // After a pause of the process, timers run before the event loop reads what has arrived; an immediate runs after it.
