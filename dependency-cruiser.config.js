@@ -17,7 +17,7 @@ const folders = {
   operations: ["auth", "automation", "commits", "rows", "domain", "dropping", "refs", "storage", "store", "tasks"],
   remote: ["rows", "domain", "operations", "store"],
   pages: ["auth", "metrics"],
-  http: ["auth", "domain", "operations", "pages", "remote", "store", "log", "metrics"],
+  http: ["auth", "domain", "operations", "pages", "store", "log", "metrics"],
   commands: ["auth", "domain", "dropping", "storage", "store", "config", "log", "open-catalog", "start"],
 };
 

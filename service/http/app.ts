@@ -5,6 +5,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
 import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
+import { operations } from "../operations.ts";
 import { type PageDeps, pages } from "../pages/pages.ts";
 import type { Store } from "../store/store.ts";
 import type { AppContext, AppEnv } from "./context.ts";
@@ -20,7 +21,6 @@ import { rateLimit } from "./middleware/rate-limit.ts";
 import { target } from "./middleware/target.ts";
 import { validate } from "./middleware/validate.ts";
 import { oauthToken, tokenPath } from "./oauth-token.ts";
-import { operations, routePath } from "./operations.ts";
 import { suggestedPath } from "./suggested-path.ts";
 
 const requestIdLengthMax = 128;
@@ -69,6 +69,11 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   app.notFound((c) => errorResponse(c, nothingAt(c)));
   app.onError(errorHandler(deps.log));
   return app;
+}
+
+/** Converts a path of the protocol to Hono's syntax: `/v1/table/{id}/describe` becomes `/v1/table/:id/describe`. */
+export function routePath({ path }: AnyContract): string {
+  return path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
 /**

@@ -2,11 +2,11 @@ import { arrowTypeOf } from "@tiltyard/protocol";
 import type { Handler } from "hono";
 import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
+import type { Operation } from "../operations.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { principalOf } from "./middleware/authorize.ts";
 import { openBody } from "./middleware/drain-body.ts";
 import { isArrow } from "./middleware/json-body.ts";
-import type { Operation } from "./operations.ts";
 
 /** Runs the handler of an operation and renders its result as JSON, as a stream of rows or as an empty response. */
 export function handle(

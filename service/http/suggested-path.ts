@@ -1,5 +1,5 @@
 import { closest, defaultDelimiter } from "@tiltyard/protocol";
-import { operations } from "./operations.ts";
+import { operations } from "../operations.ts";
 
 const templates = operations.map(({ contract }) => contract.path);
 

@@ -1,15 +1,14 @@
-import type { AnyContract, Identifier } from "@tiltyard/protocol";
+import type { Identifier } from "@tiltyard/protocol";
 import { carryOut, prepareAudit } from "../domain/audit.ts";
+import type { Change } from "../domain/transaction.ts";
 import { changeRefs } from "../refs/ref-files.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
-import type { AuthorizedCaller, Catalog } from "./handler.ts";
+import type { Catalog } from "./handler.ts";
 
-interface RefChange {
-  readonly contract: AnyContract;
+/** A change with the name of its tag or branch as a property, for the audit. */
+interface RefChange extends Omit<Change, "objects"> {
   readonly request: { readonly id: Identifier; readonly delimiter: string };
-  /** The name of the tag or branch, for the audit. */
-  readonly properties: Readonly<Record<string, string>>;
 }
 
 /**
@@ -19,13 +18,12 @@ interface RefChange {
  * @returns The common response of these operations.
  */
 export async function changeAuditedRefs(
-  { contract, request, properties }: RefChange,
   catalog: Catalog,
-  caller: AuthorizedCaller,
+  change: RefChange,
   prepare: (table: TableRecord, lease: Lease) => Promise<() => Promise<void>>,
 ): Promise<{ transaction_id: string }> {
-  const audit = prepareAudit({ contract, request, caller, objects: [request.id], properties });
-  await changeRefs(catalog, request.id, async (table, lease) =>
+  const audit = prepareAudit({ ...change, objects: [change.request.id] });
+  await changeRefs(catalog, change.request.id, async (table, lease) =>
     carryOut(catalog.store, audit, await prepare(table, lease)),
   );
   return { transaction_id: audit.name };

@@ -1,6 +1,6 @@
 import { type AnyContract, ErrorResponse } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
-import { routePath } from "../../service/http/operations.ts";
+import { routePath } from "../../service/http/app.ts";
 import { createTestApp } from "../support/app.ts";
 import { operations } from "../support/catalog.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { batchCreateTableVersions } from "../../service/operations/batch-create-table-versions.ts";
+import { batchCreateTableVersions } from "../../service/operations/table-version.ts";
 import { createQueries } from "../../service/store/queries.ts";
 import {
   commit,

@@ -1,0 +1,171 @@
+import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/protocol";
+import { changed, move, writeJob } from "../../domain/job.ts";
+import { toJob } from "../../domain/job-summary.ts";
+import { failWithoutRights, failWithoutTable } from "../../domain/job-table.ts";
+import { requireJob } from "../../domain/require.ts";
+import {
+  deleteAttempt,
+  insertAttempt,
+  listAttempts,
+  listSamples,
+  type ProgressSample,
+  updateAttempt,
+} from "../../store/job-attempts.ts";
+import type { JobRecord } from "../../store/jobs.ts";
+import type { Session, Store } from "../../store/store.ts";
+import type { Handler } from "../handler.ts";
+
+/**
+ * Begins another attempt and ends the latest one, whose later requests are rejected. A job without its table
+ * or without the rights of its opener fails instead.
+ */
+export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { store }) => {
+  const { id, delimiter, after, platform } = request;
+  const job = await store.write(async (session) => {
+    const latest = await requireJob(session, id);
+    if (!isOpen(latest) || latest.attempt !== after)
+      throw new CatalogError(
+        "ConcurrentModification",
+        `the job is ${latest.status}, and its latest attempt is ${latest.attempt}`,
+      );
+    const failed = (await failWithoutTable(session, latest)) ?? (await failWithoutRights(session, latest));
+    if (failed !== undefined) {
+      await writeJob(session, failed);
+      return failed;
+    }
+    const claimedAtMillis = Date.now();
+    const number = after + 1;
+    await updateAttempt(session, latest.id, after, { endedAtMillis: claimedAtMillis, reason: latest.reason });
+    await insertAttempt(session, latest.id, { number, claimedAtMillis, platform });
+    const of = { claim: undefined, startedAtMillis: undefined, heartbeatAtMillis: claimedAtMillis, reason: undefined };
+    const claimed = changed(latest, { ...of, attempt: number, platform });
+    await writeJob(session, claimed);
+    return claimed;
+  });
+  return { job: toJob(job, delimiter) };
+};
+
+/** Starts an attempt for one process, which may repeat the request. */
+export const startJobAttempt: Handler<"startJobAttempt"> = async (request, { store }) =>
+  alterAttempt(store, request, async (session, job) => {
+    const { claim } = request;
+    const heartbeatAtMillis = Date.now();
+    const { startedAtMillis = heartbeatAtMillis } = job;
+    await updateAttempt(session, job.id, job.attempt, { startedAtMillis });
+    return changed(job, { status: move(job.status, "Running"), claim, startedAtMillis, heartbeatAtMillis });
+  });
+
+/** Records the state of an attempt. After its start, only its process proves that it is alive. */
+export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (request, { store }) =>
+  alterAttempt(store, request, async (session, job) => {
+    const { claim, progress, log_tail: logTail, reason } = request;
+    const samples = await sampled(session, job, progress);
+    if (logTail !== undefined || samples !== undefined)
+      await updateAttempt(session, job.id, job.attempt, { logTail, samples });
+    return changed(job, {
+      ...(claim === job.claim && { heartbeatAtMillis: Date.now() }),
+      ...(progress !== undefined && { progress }),
+      ...(reason !== undefined && { reason: reason === "" ? undefined : reason }),
+    });
+  });
+
+/** Removes an attempt that has not started, so that it does not count. */
+export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, { store }) =>
+  alterAttempt(store, request, async (session, job) => {
+    if (job.claim !== undefined)
+      throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);
+    await deleteAttempt(session, job.id, job.attempt);
+    return changed(job, { attempt: job.attempt - 1, heartbeatAtMillis: Date.now(), platform: {} });
+  });
+
+/** Ends an attempt, and its job if the request contains the final status. */
+export const finishJobAttempt: Handler<"finishJobAttempt"> = async (request, { store }) =>
+  alterAttempt(store, request, async (session, job) => {
+    const { status = job.status, reason, progress = job.progress, result = {}, log_tail: logTail } = request;
+    const finished = changed(job, { status: move(job.status, status), reason, progress, result });
+    const endedAtMillis = finished.updatedAtMillis;
+    const samples = await sampled(session, job, request.progress);
+    await updateAttempt(session, job.id, job.attempt, { endedAtMillis, reason, logTail, samples });
+    return finished;
+  });
+
+export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { store }) => {
+  const job = await requireJob(store.read, id);
+  const attempts = await listAttempts(store.read, job.id);
+  return {
+    attempts: attempts.map(
+      ({ number, claimedAtMillis, startedAtMillis, endedAtMillis, reason, platform, logTail, samples }) => ({
+        number,
+        claimed_at_millis: claimedAtMillis,
+        started_at_millis: startedAtMillis,
+        ended_at_millis: endedAtMillis,
+        reason,
+        platform: { ...platform },
+        lines: linesOf(logTail),
+        samples: samples.map(([at_millis, rows_committed]) => ({ at_millis, rows_committed })),
+      }),
+    ),
+  };
+};
+
+/** Returns the lines of the end of an output. */
+export function linesOf(logTail: string): string[] {
+  return logTail === "" ? [] : logTail.split("\n");
+}
+
+/** A request about the latest attempt at a job. The claim is the random text of its process, which no other one knows. */
+interface AttemptRequest {
+  readonly id: Identifier;
+  readonly delimiter: string;
+  readonly attempt: number;
+  readonly claim?: string | undefined;
+}
+
+/**
+ * Changes a job for its latest attempt. A job that has ended stays unchanged, and its status informs the attempt. A job
+ * without its table fails.
+ *
+ * @throws CatalogError ConcurrentModification if another attempt is the latest one, or if another process runs it.
+ */
+async function alterAttempt(
+  store: Store,
+  request: AttemptRequest,
+  change: (session: Session, job: JobRecord) => Promise<JobRecord>,
+): Promise<{ readonly job: Job }> {
+  const { id, delimiter, attempt, claim } = request;
+  const job = await store.write(async (session) => {
+    const latest = await requireJob(session, id);
+    if (latest.attempt !== attempt)
+      throw new CatalogError(
+        "ConcurrentModification",
+        `attempt ${attempt} is not the latest one, which is ${latest.attempt}`,
+      );
+    if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
+      throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
+    if (!isOpen(latest)) return latest;
+    const altered = (await failWithoutTable(session, latest)) ?? (await change(session, latest));
+    await writeJob(session, altered);
+    return altered;
+  });
+  return { job: toJob(job, delimiter) };
+}
+
+const samplesMax = 120;
+
+/**
+ * Adds the present progress of an attempt to its series. A full series first loses every second sample, so its older
+ * part is coarser.
+ *
+ * @returns The series; undefined if the progress has no number of rows.
+ */
+async function sampled(
+  session: Session,
+  { id, attempt }: Pick<JobRecord, "id" | "attempt">,
+  progress: JobRecord["progress"] | undefined,
+): Promise<readonly ProgressSample[] | undefined> {
+  const { rows_committed: rows } = progress ?? {};
+  if (rows === undefined) return undefined;
+  const series = await listSamples(session, id, attempt);
+  const kept = series.length < samplesMax ? series : series.filter((_, index) => index % 2 === 0);
+  return [...kept, [Date.now(), rows]];
+}

@@ -1,0 +1,132 @@
+import { CatalogError, managementContracts, parseIdentifier, shown, systemNamespaceOf } from "@tiltyard/protocol";
+import { catalogCaller } from "../../domain/audit.ts";
+import { cancel, prepareJob, writeJob } from "../../domain/job.ts";
+import { createJobKey as create } from "../../domain/job-key.ts";
+import { toJob } from "../../domain/job-summary.ts";
+import { presentTable } from "../../domain/job-table.ts";
+import { openOnce } from "../../domain/open-job.ts";
+import { keyText, readScannedPage } from "../../domain/page.ts";
+import { parametersOf } from "../../domain/parameters.ts";
+import { requireJob } from "../../domain/require.ts";
+import { listDefinitions } from "../../rows/definitions.ts";
+import { literal } from "../../rows/sql-text.ts";
+import { listAttempts } from "../../store/job-attempts.ts";
+import { findTable } from "../../store/tables.ts";
+import { listJobs as list } from "../../store/transaction-lists.ts";
+import type { Handler } from "../handler.ts";
+import { linesOf } from "./job-attempt.ts";
+
+/** Opens a job that no runner claims, because the client that opened it executes it. */
+export const openJob: Handler<"openJob"> = async (request, { store }, caller) => {
+  const job = prepareJob({
+    contract: managementContracts.openJob,
+    request,
+    caller,
+    table: request.id,
+    parameters: parametersOf({ ...request }),
+  });
+  await store.write((session) => job.open(session));
+  return { job_id: job.name };
+};
+
+/** The maximum number of jobs of a page. Each may have 256 KiB of parameters. */
+const pageSizeMax = 100;
+
+export const listJobs: Handler<"listJobs"> = async (request, { store }) => {
+  const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
+  const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
+  const filter = { within, table, principal, statuses };
+  const { items, ...page } = await readScannedPage(
+    { name: `jobs ${ascending}`, key: keyText },
+    request,
+    async (after, limit) => {
+      const { records, next } = await list(store.read, filter, { after, limit, ascending });
+      return { items: [...records], next };
+    },
+    ({ id }) => id,
+    pageSizeMax,
+  );
+  return { jobs: items.map((record) => toJob(record, delimiter)), ...page };
+};
+
+/** Lists the definitions for the jobs of the tables in a namespace. */
+export const listJobDefinitions: Handler<"listJobDefinitions"> = async ({ id }, catalog, caller) => {
+  const { manifest, cluster } = await listDefinitions(catalog, { id: [...id, "table"], caller });
+  return { manifests: manifest, clusters: cluster, runner_clusters: [...(catalog.rayClusters ?? [])] };
+};
+
+export const describeJob: Handler<"describeJob"> = async ({ id, delimiter }, { store }) => ({
+  job: toJob(await requireJob(store.read, id), delimiter),
+});
+
+export const createJobKey: Handler<"createJobKey"> = async (request, { store, isolatedNamespaces }, caller) => {
+  const { id, attempt } = request;
+  const made = await store.write((session) => create(session, { caller, request }, id, attempt, isolatedNamespaces));
+  return { transaction_id: made.transaction, api_key_id: made.id, principal: made.principal, key: made.key };
+};
+
+export const cancelJob: Handler<"cancelJob"> = async (request, { store }, caller) => {
+  const job = await store.write(async (session) => {
+    const canceled = cancel(await requireJob(session, request.id), caller);
+    await writeJob(session, canceled);
+    return canceled;
+  });
+  return { job: toJob(job, request.delimiter) };
+};
+
+export const retryJob: Handler<"retryJob"> = async (request, { store }, caller) => {
+  const job = await requireJob(store.read, request.id);
+  const { status, operation, parameters } = job;
+  if (status !== "Failed" && status !== "Canceled")
+    throw new CatalogError(
+      "ConcurrentModification",
+      `the job is ${status}: only failed and canceled jobs can be retried`,
+    );
+  const contract = { operationId: operation };
+  const table = await presentTable(store.read, job);
+  const again = prepareJob({ contract, request, caller, table, parameters });
+  return { job_id: await openOnce(store, again) };
+};
+
+export const describeJobLog: Handler<"describeJobLog"> = async ({ id }, { store }) => {
+  const job = await requireJob(store.read, id);
+  return { lines: linesOf((await listAttempts(store.read, job.id)).at(-1)?.logTail ?? "") };
+};
+
+/** The table in which Geneva records errors of batches and rows. */
+const errorsTable = "geneva_errors";
+
+/** The maximum size of the errors that are read, whose tracebacks are then truncated. */
+const bytesMax = 4 * 1024 * 1024;
+
+/** Lists the errors of a job. A reader of the job may read Geneva's records of its errors. */
+export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) => {
+  const { store, rows, isolatedNamespaces } = catalog;
+  const job = await requireJob(store.read, request.id);
+  const identifier = [...job.namespace, job.id];
+  const id = [...systemNamespaceOf(identifier, isolatedNamespaces), errorsTable];
+  if ((await findTable(store.read, id)) === undefined) return { errors: [] };
+  const filter = `job_id = ${literal(identifier.join("$"))}`;
+  const { result } = await rows.read(
+    "firstRows",
+    { id, caller: catalogCaller },
+    { limit: shown.rows, filter, whole: true, bytesMax },
+  );
+  const names = result.columns.map(({ name }) => name);
+  return {
+    errors: result.rows.map((row) => {
+      const text = (name: string) => row[names.indexOf(name)]?.text;
+      const [fragment, address] = [text("fragment_id"), text("row_address")];
+      const trace = text("error_trace")?.slice(-shown.traceCharacters).toWellFormed();
+      return {
+        type: text("error_type") ?? "",
+        message: (text("error_message") ?? "").slice(0, shown.characters).toWellFormed(),
+        ...(trace && { trace }),
+        column: text("column_name") ?? "",
+        ...(fragment !== undefined && { fragment_id: fragment }),
+        ...(address !== undefined && { row_address: address }),
+        timestamp: text("timestamp") ?? "",
+      };
+    }),
+  };
+};

@@ -1,0 +1,65 @@
+import { CatalogError, type managementContracts, type RequestOf } from "@tiltyard/protocol";
+import { automaticJob } from "../../automation/automatic-job.ts";
+import { stateOf } from "../../automation/table-state.ts";
+import { policyIn, policyNames, putPolicy } from "../../domain/policy.ts";
+import { requireTable } from "../../domain/require.ts";
+import { indexedColumn } from "../../rows/columns.ts";
+import { listAutomations } from "../../store/automations.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
+
+export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog, caller) => {
+  await requireColumns(request, catalog, caller);
+  const { id, auto_compact, auto_build_index, auto_clean_up } = request;
+  const policy = { auto_compact, auto_build_index, auto_clean_up };
+  const transaction_id = await catalog.store.write((session) => putPolicy(session, { caller, request }, id, policy));
+  return { transaction_id };
+};
+
+/** Validates columns like the requests that open the jobs. A table without a version has no columns yet. */
+async function requireColumns(
+  { id, auto_build_index = [] }: RequestOf<typeof managementContracts.putTablePolicy>,
+  { rows }: Catalog,
+  caller: AuthorizedCaller,
+): Promise<void> {
+  const columns = new Set<string>();
+  try {
+    for (const { column, index_type } of auto_build_index)
+      columns.add(await indexedColumn(rows, { id, column, index_type, caller }));
+  } catch (error) {
+    if (error instanceof CatalogError && error.kind === "TableVersionNotFound") return;
+    throw error;
+  }
+  if (columns.size < auto_build_index.length)
+    throw new CatalogError("InvalidInput", "auto_build_index: must have one policy for each column");
+}
+
+export const listPolicyProblems: Handler<"listPolicyProblems"> = async ({ id }, catalog) => {
+  const { store } = catalog;
+  const table = await requireTable(store.read, id);
+  const policy = policyIn(table.properties);
+  const problems = [];
+  let state: Promise<unknown> | undefined;
+  for (const automation of await listAutomations(store.read, table.id)) {
+    const { kind, target } = automation;
+    if (kind === "backfill" || kind === "refresh") continue;
+    const problem = await problemOf(async () => {
+      state ??= stateOf(catalog, table);
+      await state;
+      await automaticJob(catalog, table, automation, policy);
+    });
+    if (problem !== undefined)
+      problems.push({ policy: policyNames[kind], ...(target !== "" && { column: target }), problem });
+  }
+  return { problems };
+};
+
+/** Returns the reason why a job cannot be opened. A table without a version needs none yet. */
+async function problemOf(prepare: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await prepare();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof CatalogError && error.status < 500)) throw error;
+    return error.kind === "TableVersionNotFound" ? undefined : error.message;
+  }
+}

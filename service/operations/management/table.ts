@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Identifier, viewDefinitionPrefix as prefix, sourceOfView } from "@tiltyard/protocol";
+import { z } from "zod";
+import { readPage } from "../../domain/page.ts";
+import { setProtected } from "../../domain/protection.ts";
+import { requireTable } from "../../domain/require.ts";
+import { undropTable as undrop } from "../../dropping/undrop.ts";
+import { listDroppedTables as list } from "../../store/dropped-tables.ts";
+import { listTablesWith } from "../../store/tables.ts";
+import { type Handler, mayRead } from "../handler.ts";
+
+const droppedTables = { name: "dropped-tables", key: z.object({ droppedAtMillis: z.int(), id: z.int32() }) };
+
+export const listDroppedTables: Handler<"listDroppedTables"> = async (request, { store, dropRetentionMs }) => {
+  const { items, ...page } = await readPage(
+    droppedTables,
+    request,
+    (after, limit) => list(store.read, { within: request.id, after, limit }),
+    ({ droppedAtMillis, id }) => ({ droppedAtMillis, id }),
+  );
+  return {
+    dropped_tables: items.map(({ id, identifier, location, droppedAtMillis }) => ({
+      dropped_id: id,
+      id: [...identifier],
+      location,
+      dropped_at_millis: droppedAtMillis,
+      kept_until_millis: droppedAtMillis + dropRetentionMs,
+    })),
+    ...page,
+  };
+};
+
+export const undropTable: Handler<"undropTable"> = async (request, { store }, caller) => {
+  const dropped = { id: request.dropped_id, identifier: request.id };
+  const { identifier, transaction } = await store.write((session) =>
+    undrop(session, { caller, request }, dropped, request.new_id),
+  );
+  return { transaction_id: transaction, id: [...identifier] };
+};
+
+export const protectTable: Handler<"protectTable"> = async (request, { store }, caller) => ({
+  transaction_id: await store.write((session) => setProtected(session, { caller, request }, request.id, true)),
+  protected: true,
+});
+
+export const unprotectTable: Handler<"unprotectTable"> = async (request, { store }, caller) => ({
+  transaction_id: await store.write((session) => setProtected(session, { caller, request }, request.id, false)),
+  protected: false,
+});
+
+/** Lists the views of a table in the whole catalog, because a view need not be in the namespace of its source. */
+export const listTableViews: Handler<"listTableViews"> = async ({ id }, { store }, caller) => {
+  await requireTable(store.read, id);
+  const views = await listTablesWith(store.read, [], JSON.stringify(`${prefix}source_query`));
+  const isReadable = mayRead(caller);
+  return {
+    views: views
+      .filter(({ identifier, properties }) => isReadable(identifier) && isDeepStrictEqual(sourceOf(properties), id))
+      .map(({ identifier }) => [...identifier]),
+  };
+};
+
+/** Returns the source of a view; undefined if its definition has none. */
+function sourceOf(properties: Readonly<Record<string, string>>): Identifier | undefined {
+  try {
+    return sourceOfView({ source_query: properties[`${prefix}source_query`] ?? "" });
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+import { CatalogError, contracts, type Identifier, sourceOfView } from "@tiltyard/protocol";
+import { refreshOnNewRows } from "../automation/register.ts";
+import { isWritten, requireVersion } from "../commits/read.ts";
+import { mainBranch } from "../domain/branch.ts";
+import {
+  definitionInSchema,
+  definitionOf,
+  hasDefinition,
+  prepareRefresh,
+  type ViewSource,
+  viewMetadata,
+} from "../domain/materialized-view.ts";
+import { openOnce } from "../domain/open-job.ts";
+import { requireTable } from "../domain/require.ts";
+import { ensureSystemNamespace } from "../domain/system-namespace.ts";
+import { withMetadata } from "../rows/arrow/arrow-type.ts";
+import { readFiles } from "../rows/arrow/rows-in.ts";
+import { resolveNames } from "../rows/definitions.ts";
+import { makeTable } from "../rows/make-table.ts";
+import { hasStableRowIds, schemaMetadataOf } from "../rows/manifest-file.ts";
+import { readManifest } from "../rows/schema-metadata.ts";
+import type { TableRecord } from "../store/tables.ts";
+import type { Catalog, Handler } from "./handler.ts";
+
+/** Creates a view: a table without rows, which the compute side fills at the first refresh. */
+export const createMaterializedView: Handler<"createMaterializedView"> = async (request, catalog, caller) => {
+  const properties = definitionOf(request);
+  // A view without a possible refresh is useless, so this check precedes all changes.
+  const refresh = prepareRefresh({ properties }, { id: request.id, delimiter: request.delimiter }, caller);
+  const schema = await readSchema(request.output_schema);
+  await ensureSystemNamespace(catalog, { caller, request }, request.id);
+  const id = sourceOfView(request);
+  const source = id && (await describeSource(catalog, id));
+  const described = source === undefined ? schema : await withMetadata(schema, viewMetadata(request, source));
+  // Geneva itself creates views this way.
+  const stableRowIds = source?.hasStableRowIds ?? false;
+  const change = { contract: contracts.createMaterializedView, request, caller, properties };
+  const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
+  if (request.auto_refresh && id !== undefined) await refreshOnNewRows(catalog, id, request.id, caller);
+  if (request.with_no_data ?? true) return { version };
+
+  await catalog.store.write((session) => refresh.open(session));
+  return { version, job_id: refresh.name };
+};
+
+/** Returns the state of the source. @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported */
+async function describeSource(catalog: Catalog, id: Identifier): Promise<ViewSource> {
+  const table = await requireTable(catalog.store.read, id);
+  const latest = await requireVersion(catalog, table, mainBranch, undefined);
+  return { version: latest.version, hasStableRowIds: hasStableRowIds(await readManifest(catalog, table, latest)) };
+}
+
+/** Reads the message of a schema, which is the beginning of an Arrow stream without the rest. */
+async function readSchema(base64: string): Promise<Blob> {
+  const schema = new Blob([Buffer.from(base64, "base64")]);
+  try {
+    for await (const { rows } of readFiles(schema.stream()))
+      if (rows > 0) throw new CatalogError("InvalidInput", "it has rows");
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    throw new CatalogError("InvalidInput", `output_schema: is not an Arrow schema: ${error.message}`);
+  }
+  return schema;
+}
+
+/** Opens a job, like `AlterTableBackfillColumns`. */
+export const refreshMaterializedView: Handler<"refreshMaterializedView"> = async (request, catalog, caller) => {
+  const { store } = catalog;
+  const view = await withDefinition(catalog, await requireTable(store.read, request.id));
+  const named = await resolveNames(catalog, { ...request, caller });
+  const job = prepareRefresh(view, { ...request, ...named }, caller);
+  return { job_id: await openOnce(store, job) };
+};
+
+/** Adds the definition of a view that Geneva itself created, which exists only in the metadata of its schema. */
+async function withDefinition(catalog: Catalog, table: TableRecord): Promise<Pick<TableRecord, "properties">> {
+  if (hasDefinition(table) || !(await isWritten(catalog, table))) return table;
+  const latest = await requireVersion(catalog, table, mainBranch, undefined);
+  return { properties: definitionInSchema(schemaMetadataOf(await readManifest(catalog, table, latest))) };
+}

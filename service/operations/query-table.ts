@@ -1,4 +1,0 @@
-import type { Handler } from "./handler.ts";
-
-export const queryTable: Handler<"queryTable"> = async (request, { rows }, caller) =>
-  rows.query({ ...request, caller }, request);

@@ -1,0 +1,47 @@
+import { contracts } from "@tiltyard/protocol";
+import { requireBranch, requireVersion } from "../commits/read.ts";
+import { branchOf, ownBranchOf } from "../domain/branch.ts";
+import { keyText, readPage } from "../domain/page.ts";
+import { requireTable } from "../domain/require.ts";
+import { branchKind, deleteBranch, requireDeletable, requireFreeBranchName } from "../refs/branches.ts";
+import { changeRefs, listRefs } from "../refs/ref-files.ts";
+import { changeAuditedRefs } from "./change-audited-refs.ts";
+import type { Handler } from "./handler.ts";
+
+export const listTableBranches: Handler<"listTableBranches"> = async (request, catalog) => {
+  const table = await requireTable(catalog.store.read, request.id);
+  const { items, ...page } = await readPage(
+    { name: "branches", key: keyText },
+    request,
+    (after, limit) => listRefs(catalog, table, branchKind, after, limit),
+    (branch) => branch.name,
+  );
+  const branches = items.map(({ name, contents }) => {
+    const { identifier: _, parentBranch, ...rest } = contents;
+    return [name, { ...(typeof parentBranch === "string" && { parentBranch }), ...rest }];
+  });
+  return { branches: Object.fromEntries(branches), ...page };
+};
+
+export const createTableBranch: Handler<"createTableBranch"> = async (request, catalog, caller) => {
+  const { id, delimiter } = request;
+  const name = ownBranchOf(request);
+  const branch = branchOf({ branch: request.from_branch });
+
+  return changeRefs(catalog, id, async (table) => {
+    await requireFreeBranchName(catalog, table, name);
+    await requireBranch(catalog, table, branch);
+    const { version } = await requireVersion(catalog, table, branch, request.from_version);
+    const change = { contract: contracts.createTableBranch, request: { id, delimiter, branch }, caller };
+    return (await catalog.rows.change("createBranch", change, { name, from: branch, version })).transaction;
+  });
+};
+
+export const deleteTableBranch: Handler<"deleteTableBranch"> = async (request, catalog, caller) => {
+  const name = ownBranchOf(request);
+  const change = { contract: contracts.deleteTableBranch, request, caller, properties: { branch: name } };
+  return changeAuditedRefs(catalog, change, async (table, lease) => {
+    const branch = await requireDeletable(catalog, table, name);
+    return () => deleteBranch(catalog, table, branch, lease);
+  });
+};

@@ -1,0 +1,158 @@
+import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
+import { backfillNewRows } from "../automation/register.ts";
+import { requireBranch } from "../commits/read.ts";
+import { automationOf } from "../domain/automation.ts";
+import { branchOf, requireMain } from "../domain/branch.ts";
+import { requireNameable } from "../domain/job.ts";
+import { openTableJob, requireNoOpenBackfill } from "../domain/open-job.ts";
+import { requireTable } from "../domain/require.ts";
+import { ensureSystemNamespace } from "../domain/system-namespace.ts";
+import { toLanceType } from "../rows/arrow/arrow-schema.ts";
+import { checkBackfill } from "../rows/columns.ts";
+import { resolveNames } from "../rows/definitions.ts";
+import { findField } from "../rows/field-path.ts";
+import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
+import { manifestOfColumn, replaceFunction, storeFunctions } from "../rows/virtual-column.ts";
+import { noteTask } from "../store/tasks.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
+
+type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
+
+/**
+ * Adds columns. Expressions are evaluated immediately; computed columns and function columns start without values,
+ * which a job fills in.
+ */
+export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (request, catalog, caller) => {
+  request.new_columns.forEach(requireOneDefinition);
+  const expressions = sqlOf(request.new_columns, "expression");
+  const computed = sqlOf(request.new_columns, "computed");
+  const ofFunctions = request.new_columns.flatMap(({ virtual_column }) => virtual_column ?? []);
+  let schema: ReadableStream<Uint8Array> | undefined;
+  if (ofFunctions.length > 0) {
+    await ensureSystemNamespace(catalog, { caller, request }, request.id);
+    schema = await storeFunctions(catalog, { ...request, caller }, ofFunctions);
+  }
+  const added = { computed, expressions, hasSchema: schema !== undefined };
+  const sent = schema === undefined ? {} : { rows: schema };
+  const change = { contract: contracts.alterTableAddColumns, request, caller };
+  const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
+  for (const { auto_backfill, outputs } of ofFunctions) {
+    // All outputs of a function are filled together.
+    const [first] = outputs;
+    if (auto_backfill && first !== undefined) await backfillNewRows(catalog, request.id, first.column, caller);
+  }
+  return { ...transaction, version: result.version };
+};
+
+function requireOneDefinition({ expression, computed, virtual_column }: NewColumn, index: number): void {
+  const given = [expression, computed, virtual_column].filter((each) => each !== undefined);
+  if (given.length !== 1)
+    throw new CatalogError(
+      "InvalidInput",
+      `new_columns.${index}: needs one of expression, such as "cast(null as int)", computed and virtual_column`,
+    );
+}
+
+function sqlOf(columns: readonly NewColumn[], kind: "expression" | "computed"): { name: string; valueSql: string }[] {
+  return columns.flatMap(({ name, [kind]: valueSql }) => (valueSql === undefined ? [] : [{ name, valueSql }]));
+}
+
+type AlterRequest = RequestOf<typeof contracts.alterTableAlterColumns>;
+type Alteration = AlterRequest["alterations"][number];
+
+/** Changes columns. Another function of a column opens a job that computes the rows of the former function again. */
+export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (request, catalog, caller) => {
+  request.alterations.forEach(requireOneKind);
+  const ofFunctions = request.alterations.filter(({ virtual_column }) => virtual_column !== undefined);
+  if (ofFunctions.length === 0) {
+    const change = { contract: contracts.alterTableAlterColumns, request, caller };
+    const alterations = request.alterations.map(toChange);
+    const { result, transaction } = await catalog.rows.change("alterColumns", change, { alterations });
+    return { ...transaction, version: result.version };
+  }
+  if (ofFunctions.length < request.alterations.length)
+    throw new CatalogError("InvalidInput", "alterations: functions are replaced in a request of their own");
+  return replaceFunctions(request, catalog, caller);
+};
+
+/** All functions are replaced in one version. Their jobs open after it. */
+async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller: AuthorizedCaller) {
+  const { store, rows } = catalog;
+  requireMain(request);
+  requireNameable(request.id);
+  const { id, delimiter, alterations } = request;
+  for (const { path } of alterations) await requireNoOpenBackfill(store, id, path);
+  const replaced = [];
+  for (const each of alterations) replaced.push(await replaceFunction(catalog, { ...request, caller }, each));
+  const updates = replaced.map((each) => ({ ...each, replace: false }));
+  const change = { contract: contracts.alterTableAlterColumns, request, caller };
+  const { result, transaction } = await rows.change("updateFieldMetadata", change, { updates });
+  for (const { path: column, metadata } of replaced) {
+    const manifest = metadata[manifestOfColumn] ?? undefined;
+    const backfill = { id, delimiter, column, where: everyRow, manifest };
+    await openTableJob(store, { contract: contracts.alterTableBackfillColumns, request: backfill, caller });
+  }
+  return { ...transaction, version: result.version };
+}
+
+/** Every row with a value has that of the former function. Geneva computes only rows without a value by default. */
+const everyRow = "true";
+
+function requireOneKind({ data_type, rename, nullable, virtual_column }: Alteration, index: number): void {
+  const isBasic = [data_type, rename, nullable].some((each) => each !== undefined);
+  if (isBasic === (virtual_column !== undefined))
+    throw new CatalogError(
+      "InvalidInput",
+      `alterations.${index}: needs data_type, rename or nullable, or else virtual_column`,
+    );
+}
+
+function toChange({ path, data_type, rename, nullable }: Alteration) {
+  return {
+    path,
+    ...(data_type !== undefined && { dataType: JSON.stringify(toLanceType(data_type)) }),
+    ...(rename !== undefined && { rename }),
+    ...(nullable !== undefined && { nullable }),
+  };
+}
+
+export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { rows }, caller) => {
+  const change = { contract: contracts.alterTableDropColumns, request, caller };
+  const { result, transaction } = await rows.change("dropColumns", change, { columns: request.columns });
+  return { ...transaction, version: result.version };
+};
+
+/**
+ * Opens a job, which runs on a Ray cluster and whose status its runner changes. The runner reads only the parameters
+ * and not the table, so they also contain the manifest of the function.
+ */
+export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = async (request, catalog, caller) => {
+  const { store, rows } = catalog;
+  const table = await requireTable(store.read, request.id);
+  await requireBranch(catalog, table, branchOf(request));
+  requireMain(request);
+  const stored = await checkBackfill(rows, { ...request, caller });
+  const named = await resolveNames(catalog, { ...request, caller });
+  const completed = { ...request, manifest: stored.manifest, ...named };
+  const contract = contracts.alterTableBackfillColumns;
+  const job_id = await openTableJob(store, { contract, request: completed, caller });
+  // The catalog first learns about externally added columns here.
+  if (stored.isAutomatic) await store.write((session) => noteTask(session, automationOf(table.id)));
+  return { job_id };
+};
+
+export const updateFieldMetadata: Handler<"updateFieldMetadata"> = async (request, { rows }, caller) => {
+  const updates = request.updates.map(({ path, metadata, replace = false }) => ({ path, metadata, replace }));
+  const change = { contract: contracts.updateFieldMetadata, request, caller };
+  const { result, transaction } = await rows.change("updateFieldMetadata", change, { updates });
+  const { version, schema } = result;
+  const metadataOf = (path: string) => ({ ...findField(schema.fields, path)?.field.metadata });
+  const fields = Object.fromEntries(request.updates.map(({ path }) => [path, metadataOf(path)]));
+  return { ...transaction, version, fields };
+};
+
+export const updateTableSchemaMetadata: Handler<"updateTableSchemaMetadata"> = async (request, catalog, caller) => {
+  const change = { contract: contracts.updateTableSchemaMetadata, request, caller };
+  await commitSchemaMetadata(catalog, change, request.metadata);
+  return request.metadata;
+};

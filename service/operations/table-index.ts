@@ -1,0 +1,120 @@
+import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
+import { requireVersion } from "../commits/read.ts";
+import { branchOf } from "../domain/branch.ts";
+import { keyText, readPage } from "../domain/page.ts";
+import { requireTable } from "../domain/require.ts";
+import type { ResultOf } from "../rows/call.ts";
+import type { IndexRequest } from "../rows/child/create-index.ts";
+import type { Readings } from "../rows/child/operations.ts";
+import { scalarTypes } from "../rows/index-types.ts";
+import { indicesOf, type ManifestIndex } from "../rows/manifest-indices.ts";
+import type { VersionRequest } from "../rows/reader.ts";
+import { readManifest } from "../rows/schema-metadata.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
+
+export const createTableIndex: Handler<"createTableIndex"> = (request, catalog, caller) =>
+  createIndex(contracts.createTableIndex, request, catalog, caller);
+
+export const createTableScalarIndex: Handler<"createTableScalarIndex"> = async (request, catalog, caller) => {
+  if (!scalarTypes.includes(request.index_type.toUpperCase()))
+    throw new CatalogError("InvalidInput", `index_type: must be one of ${scalarTypes.join(", ")}`);
+  return createIndex(contracts.createTableScalarIndex, request, catalog, caller);
+};
+
+/** Builds an index and responds when the index is complete. */
+async function createIndex(contract: AnyContract, request: IndexRequest, { rows }: Catalog, caller: AuthorizedCaller) {
+  return (await rows.change("createIndex", { contract, request, caller }, request)).transaction;
+}
+
+export const describeTableIndexStats: Handler<"describeTableIndexStats"> = async (request, { rows }, caller) => {
+  const { result: stats } = await rows.read("indexStats", { ...request, caller }, { name: request.indexName });
+  if (stats === null)
+    throw new CatalogError("TableIndexNotFound", `the table has no index ${JSON.stringify(request.indexName)}`);
+  return {
+    index_type: stats.indexType,
+    num_indexed_rows: stats.numIndexedRows,
+    num_unindexed_rows: stats.numUnindexedRows,
+    distance_type: stats.distanceType,
+    num_indices: stats.numIndices,
+  };
+};
+
+export const dropTableIndex: Handler<"dropTableIndex"> = async (request, { rows }, caller) => {
+  const change = { contract: contracts.dropTableIndex, request, caller };
+  return (await rows.change("dropIndex", change, { name: request.indexName })).transaction;
+};
+
+export const listTableIndices: Handler<"listTableIndices"> = async (request, catalog, caller) => {
+  const { rows } = catalog;
+  const { version, result } = await rows.read("indices", { ...request, caller }, {});
+  const at = { id: request.id, branch: request.branch, version, caller };
+  const recorded = new Map((await recordedIndices(catalog, at)).map((index) => [index.name, index]));
+  const names = [...new Set([...result.map(({ name }) => name), ...recorded.keys()])].toSorted();
+  const { items, ...page } = await readPage(
+    { name: "indices", key: keyText },
+    request,
+    async (after = "", limit) => names.filter((name) => name > after).slice(0, limit),
+    (name) => name,
+  );
+  const known = new Map(result.map((index) => [index.name, index]));
+  const indexes = items.map(async (name) => {
+    const index = known.get(name) ?? (await withStats(rows, at, recorded.get(name)));
+    return toIndexContent({ ...index, columns: [...(recorded.get(name)?.columns ?? index.columns)] });
+  });
+  return { indexes: await Promise.all(indexes), ...page };
+};
+
+type Index = Pick<ResultOf<Readings["indices"]>[number], "name" | "indexType" | "columns"> &
+  Partial<ResultOf<Readings["indices"]>[number]>;
+
+/** Returns the indices of the manifest; none for a manifest that this catalog cannot read. */
+export async function recordedIndices(catalog: Catalog, at: VersionRequest): Promise<readonly ManifestIndex[]> {
+  const table = await requireTable(catalog.store.read, at.id);
+  const record = await requireVersion(catalog, table, branchOf(at), at.version);
+  try {
+    return indicesOf(await readManifest(catalog, table, record));
+  } catch (error) {
+    if (error instanceof CatalogError && error.kind === "Unsupported") return [];
+    throw error;
+  }
+}
+
+/** Describes an index whose type the library does not list. */
+async function withStats(rows: Catalog["rows"], at: VersionRequest, index: ManifestIndex | undefined): Promise<Index> {
+  if (index === undefined) throw new Error("an index is in the list of the library or in the manifest");
+  const { name, uuid, columns, typeUrl, segments } = index;
+  const { result: stats } = await rows.read("indexStats", at, { name });
+  return {
+    name,
+    indexUuid: uuid,
+    columns: [...columns],
+    typeUrl,
+    indexType: /(\w+)IndexDetails$/.exec(typeUrl)?.[1]?.toUpperCase() ?? stats?.indexType ?? "",
+    numSegments: segments,
+    ...(stats !== null && { numIndexedRows: stats.numIndexedRows, numUnindexedRows: stats.numUnindexedRows }),
+  };
+}
+
+/** Writes a type as requests have it: the library's `IvfFlat` is `IVF_FLAT`. */
+function wireType(type: string): string {
+  return type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+function toIndexContent(index: Index) {
+  return {
+    index_name: index.name,
+    index_uuid: index.indexUuid ?? "",
+    columns: index.columns,
+    // An index is listed only after its commit, when it is complete.
+    status: "SUCCEEDED",
+    index_type: wireType(index.indexType),
+    type_url: index.typeUrl,
+    num_indexed_rows: index.numIndexedRows,
+    num_unindexed_rows: index.numUnindexedRows,
+    size_bytes: index.sizeBytes,
+    num_segments: index.numSegments,
+    created_at: index.createdAt,
+    index_version: index.indexVersion,
+    index_details: index.indexDetails,
+  };
+}

@@ -1,0 +1,65 @@
+import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { keyText, readPage } from "../domain/page.ts";
+import { requireTable } from "../domain/require.ts";
+import { findRef, listRefs, refKey } from "../refs/ref-files.ts";
+import { checkNewTag, contentsFor, requireTag, tagKind, toText, versionOfTag } from "../refs/tags.ts";
+import { parseLocation } from "../storage/location.ts";
+import { changeAuditedRefs } from "./change-audited-refs.ts";
+import type { Handler } from "./handler.ts";
+
+export const listTableTags: Handler<"listTableTags"> = async (request, catalog) => {
+  const table = await requireTable(catalog.store.read, request.id);
+  const { items, ...page } = await readPage(
+    { name: "tags", key: keyText },
+    request,
+    (after, limit) => listRefs(catalog, table, tagKind, after, limit),
+    (tag) => tag.name,
+  );
+  const tags = items.map((tag) => [tag.name, { ...versionOfTag(tag), manifestSize: tag.contents.manifestSize }]);
+  return { tags: Object.fromEntries(tags), ...page };
+};
+
+export const getTableTagVersion: Handler<"getTableTagVersion"> = async (request, catalog) =>
+  versionOfTag(await requireTag(catalog, await requireTable(catalog.store.read, request.id), request.tag));
+
+export const createTableTag: Handler<"createTableTag"> = async (request, catalog, caller) => {
+  const { id, tag } = request;
+  checkNewTag(tag);
+  const taken = new CatalogError(
+    "TableTagAlreadyExists",
+    `table ${formatIdentifier(id)} has a tag ${JSON.stringify(tag)} already`,
+  );
+  const change = { contract: contracts.createTableTag, request, caller, properties: { tag } };
+  return changeAuditedRefs(catalog, change, async (table) => {
+    if ((await findRef(catalog, table, tagKind, tag)) !== undefined) throw taken;
+    const { updatedAt, ...contents } = await contentsFor(catalog, table, request);
+    const text = toText({ ...contents, createdAt: updatedAt, updatedAt, metadata: {} });
+    return async () => {
+      const objects = await catalog.storage.at(parseLocation(table.location));
+      if (!(await objects.create(refKey(table, tagKind, tag), text))) throw taken;
+    };
+  });
+};
+
+export const updateTableTag: Handler<"updateTableTag"> = async (request, catalog, caller) => {
+  const { tag } = request;
+  const change = { contract: contracts.updateTableTag, request, caller, properties: { tag } };
+  return changeAuditedRefs(catalog, change, async (table) => {
+    const { contents, key, revision } = await requireTag(catalog, table, tag);
+    const text = toText({ ...contents, ...(await contentsFor(catalog, table, request)) });
+    return async () => {
+      const objects = await catalog.storage.at(parseLocation(table.location));
+      if (!(await objects.replace(key, text, revision)))
+        throw new CatalogError("ConcurrentModification", `tag: ${tag} was changed at the same time; try again`);
+    };
+  });
+};
+
+export const deleteTableTag: Handler<"deleteTableTag"> = async (request, catalog, caller) => {
+  const { tag } = request;
+  const change = { contract: contracts.deleteTableTag, request, caller, properties: { tag } };
+  return changeAuditedRefs(catalog, change, async (table) => {
+    const { key } = await requireTag(catalog, table, tag);
+    return async () => (await catalog.storage.at(parseLocation(table.location))).delete(key);
+  });
+};

@@ -1,0 +1,181 @@
+import {
+  type AnyContract,
+  CatalogError,
+  checkIdentifier,
+  contracts,
+  formatIdentifier,
+  type Identifier,
+  renamedTo,
+} from "@tiltyard/protocol";
+import pMap from "p-map";
+import { adoptTable } from "../commits/adopt.ts";
+import { requireReadableBases } from "../commits/bases.ts";
+import { versionsAtOnce } from "../commits/commit.ts";
+import { listBranches } from "../commits/discover.ts";
+import { isWritten, requireBranch, requireVersion } from "../commits/read.ts";
+import { prepareAudit } from "../domain/audit.ts";
+import { branchOf, mainBranch } from "../domain/branch.ts";
+import { requireNoOpenJob } from "../domain/job-table.ts";
+import { recordTable } from "../domain/new-table.ts";
+import { requireFreeName, requireTable } from "../domain/require.ts";
+import type { Origin } from "../domain/transaction.ts";
+import { vendCredentials } from "../domain/vending.ts";
+import { deregisterTable as deregister, dropTable as drop } from "../dropping/drop.ts";
+import { versionAsked } from "../refs/tags.ts";
+import type { VersionRequest } from "../rows/reader.ts";
+import type { Session } from "../store/store.ts";
+import { findTable, renameTable as rename, type TableRecord } from "../store/tables.ts";
+import { type Catalog, type Handler, mayRead, mayWrite } from "./handler.ts";
+import { recordedIndices } from "./table-index.ts";
+
+export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
+  const { store, locations } = catalog;
+  const { id: identifier, properties = {} } = request;
+  const audit = prepareAudit({ contract: contracts.declareTable, request, caller, objects: [identifier] });
+  const location =
+    request.location === undefined
+      ? locations.choose(identifier)
+      : locations.requested(request.location, identifier, caller.principal);
+  const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
+
+  await store.write(
+    async (session) => {
+      await recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
+      await audit.record(session);
+    },
+    { locking: "tables" },
+  );
+  return { transaction_id: audit.name, location: location.uri, ...vended, properties, managed_versioning: true };
+};
+
+export const registerTable: Handler<"registerTable"> = async (request, catalog, caller) => {
+  const { store, storage, locations, worker } = catalog;
+  const { id: identifier, mode = "Create", properties = {} } = request;
+  const location = locations.requested(request.location, identifier, caller.principal);
+  const audit = prepareAudit({ contract: contracts.registerTable, request, caller, objects: [identifier] });
+  const branches = await listBranches(storage, location);
+  if (branches.size === 0) throw new CatalogError("InvalidInput", `location: no Lance table exists at ${location.uri}`);
+  const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
+  const requireBases = (manifest: (typeof manifests)[number]) =>
+    requireReadableBases(catalog, { ...manifest, location: location.uri }, mayRead(caller));
+  await pMap(manifests, requireBases, { concurrency: versionsAtOnce });
+
+  const table = await store.write(
+    async (session) => {
+      const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
+      if (present !== undefined) await deregister(session, present);
+      await audit.record(session);
+      return recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
+    },
+    { locking: "tables" },
+  );
+  worker.wake();
+  // The table exists from now on. Its versions are adopted like those of any writer outside the catalog.
+  await adoptTable(catalog, table, branches, audit.id);
+  return { transaction_id: audit.name, location: location.uri, properties };
+};
+
+export const describeTable: Handler<"describeTable"> = async (request, catalog, caller) => {
+  const { store } = catalog;
+  const table = await requireTable(store.read, request.id);
+  const at = await versionAsked(catalog, table, request);
+  const branch = branchOf(at);
+  await requireBranch(catalog, table, branch);
+  if (at.version !== undefined) await requireVersion(catalog, table, branch, at.version);
+  const isOnlyDeclared =
+    request.check_declared || request.load_detailed_metadata ? !(await isWritten(catalog, table)) : undefined;
+  return {
+    table: request.id.at(-1) ?? formatIdentifier(request.id),
+    namespace: request.id.slice(0, -1),
+    ...(at.version !== undefined && { version: at.version }),
+    location: table.location,
+    ...((request.with_table_uri || request.load_detailed_metadata) && { table_uri: table.location }),
+    ...(await vendCredentials(catalog, caller, request.id, table.location, request)),
+    ...(isOnlyDeclared === false &&
+      request.load_detailed_metadata &&
+      (await detailsOf(catalog, { ...at, id: request.id, caller }))),
+    properties: { ...table.properties },
+    managed_versioning: true,
+    ...(isOnlyDeclared !== undefined && { is_only_declared: isOnlyDeclared }),
+  };
+};
+
+/** Returns the fields that need the dataset. A table that is only declared has none of them. */
+async function detailsOf({ rows }: Catalog, at: VersionRequest) {
+  const { version, result } = await rows.read("details", at, {});
+  const { schema, summary } = result;
+  return {
+    version,
+    schema,
+    stats: {
+      num_deleted_rows: Number(summary.total_deletion_file_rows ?? 0),
+      num_fragments: Number(summary.total_fragments ?? 0),
+    },
+    metadata: { ...summary },
+  };
+}
+
+export const tableExists: Handler<"tableExists"> = async (request, catalog) => {
+  const table = await requireTable(catalog.store.read, request.id);
+  if (request.version !== undefined) await requireVersion(catalog, table, mainBranch, request.version);
+};
+
+export const dropTable: Handler<"dropTable"> = (request, catalog, caller) =>
+  remove(catalog, { contract: contracts.dropTable, request, caller }, (session, table) =>
+    drop(session, table, catalog.dropRetentionMs),
+  );
+
+export const deregisterTable: Handler<"deregisterTable"> = (request, catalog, caller) =>
+  remove(catalog, { contract: contracts.deregisterTable, request, caller }, deregister);
+
+/** Removes a table from the catalog, in one database transaction with its audit record. */
+async function remove(
+  { store, worker }: Catalog,
+  change: Origin & { readonly contract: AnyContract; readonly request: { readonly id: Identifier } },
+  removeIn: (session: Session, table: TableRecord) => Promise<void>,
+) {
+  const identifier = change.request.id;
+  const audit = prepareAudit({ ...change, objects: [identifier] });
+  const table = await store.write(async (session) => {
+    const found = await requireTable(session, identifier);
+    await removeIn(session, found);
+    await audit.record(session);
+    return found;
+  });
+  worker.wake();
+  const { location, properties } = table;
+  return { transaction_id: audit.name, id: [...identifier], location, properties: { ...properties } };
+}
+
+export const renameTable: Handler<"renameTable"> = async (request, { store }, caller) => {
+  const identifier = request.id;
+  const renamed = checkIdentifier(renamedTo(request));
+  const audit = prepareAudit({ contract: contracts.renameTable, request, caller, objects: [identifier, renamed] });
+
+  await store.write(async (session) => {
+    const table = await requireTable(session, identifier);
+    await requireFreeName(session, renamed);
+    await requireNoOpenJob(session, table);
+    await rename(session, table.id, renamed);
+    await audit.record(session);
+  });
+  return { transaction_id: audit.name };
+};
+
+export const restoreTable: Handler<"restoreTable"> = async (request, { rows }, caller) => {
+  const change = { contract: contracts.restoreTable, request, caller };
+  return (await rows.change("restore", change, { version: request.version })).transaction;
+};
+
+export const getTableStats: Handler<"getTableStats"> = async (request, catalog, caller) => {
+  const { version, result } = await catalog.rows.read("stats", { ...request, caller }, {});
+  const { totalBytes, numRows, fragmentStats } = result;
+  const recorded = await recordedIndices(catalog, { ...request, version, caller });
+  const { numFragments, numSmallFragments, lengths } = fragmentStats;
+  return {
+    total_bytes: totalBytes,
+    num_rows: numRows,
+    num_indices: Math.max(result.numIndices, recorded.length),
+    fragment_stats: { num_fragments: numFragments, num_small_fragments: numSmallFragments, lengths: { ...lengths } },
+  };
+};
