@@ -13,6 +13,7 @@ export * from "./identifier.ts";
 export * from "./management/contracts.ts";
 export { catalogPrincipal, jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";
 export type { Job } from "./management/job.ts";
+export { durationText, progressText, rowsDone, rowsText } from "./management/job-progress.ts";
 export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";
 export { foundMax } from "./management/search.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Job, parseIdentifier } from "@tiltyard/protocol";
+import { type Job, parseIdentifier, progressText, rowsDone } from "@tiltyard/protocol";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogConnectionError, CatalogRequestError } from "../catalog/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
@@ -59,36 +59,13 @@ function exitCodeOf({ status }: Job): number {
 
 /** Returns one line such as `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left, 4 workers`. */
 export function describeProgress(job: Job): string {
-  const { rows_total: total, rows_per_second: rate, workers_active, workers_pending = 0 } = job.progress;
-  const attempt = job.attempt > 1 ? ` (attempt ${job.attempt})` : "";
-  if (total === undefined) return [`${job.status}${attempt}`, waitingFor(job)].filter((text) => text !== "").join(": ");
-  const done = rowsDone(job.progress);
-  const isRunning = job.status === "Running" && rate !== undefined && rate > 0;
-  const left = isRunning ? [`${rate} rows/s`, `${durationOf((total - done) / rate)} left`] : [];
-  const pending = workers_pending === 0 ? "" : ` and ${workers_pending} pending`;
-  const isWorked = job.status === "Running" && workers_active !== undefined;
-  const workers = isWorked ? [`${workers_active} workers${pending}`] : [];
-  return `${job.status}${attempt} ${bar(done, total)} ${[countOf(job.progress), ...left, ...workers].join(", ")}`;
+  const status = job.attempt > 1 ? `${job.status} (attempt ${job.attempt})` : job.status;
+  const { rows_total: total } = job.progress;
+  if (total === undefined) return [status, waitingFor(job)].filter((text) => text !== "").join(": ");
+  return `${status} ${bar(rowsDone(job.progress), total)} ${progressText(job)}`;
 }
 
 /** Returns the reason why an open job waits, or why its latest attempt failed. */
 export function waitingFor({ status, reason = "" }: Job): string {
   return status === "Queued" || status === "Running" ? reason : "";
-}
-
-/** Returns a count such as `250/1000 rows`. A job whose rows all have values already has none to compute. */
-export function countOf(progress: Job["progress"]): string {
-  const { rows_total = 0 } = progress;
-  return rows_total === 0 ? "no rows to compute" : `${rowsDone(progress)}/${rows_total} rows`;
-}
-
-/** Rows in checkpoints are computed, but not committed yet. */
-function rowsDone({ rows_committed = 0, rows_checkpointed = 0, rows_total = 0 }: Job["progress"]): number {
-  return Math.max(rows_committed, Math.min(rows_checkpointed, rows_total));
-}
-
-function durationOf(seconds: number): string {
-  if (seconds < 120) return `${Math.ceil(seconds)} s`;
-  const minutes = Math.ceil(seconds / 60);
-  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

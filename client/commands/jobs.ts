@@ -1,9 +1,9 @@
-import { type Job, openStatuses, parseIdentifier } from "@tiltyard/protocol";
+import { type Job, openStatuses, parseIdentifier, rowsText } from "@tiltyard/protocol";
 import { Command } from "commander";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { addCatalogCommand, type CatalogOptions, managementOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
-import { countOf, describeJob, waitingFor, watchJob } from "./job-progress.ts";
+import { describeJob, waitingFor, watchJob } from "./job-progress.ts";
 import { addOpeningCommands } from "./open-jobs.ts";
 import { limitOption, print, printTable, wholeNumber } from "./output.ts";
 import { addPolicyCommand } from "./table-policy.ts";
@@ -141,7 +141,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
     id: job.job_id,
     status: job.status,
     target: targetOf(job),
-    progress: job.progress.rows_total === undefined ? waitingFor(job) : countOf(job.progress),
+    progress: job.progress.rows_total === undefined ? waitingFor(job) : rowsText(job.progress),
     principal: job.principal,
     opened: timeOf(job.created_at_millis),
   }));

@@ -1,8 +1,7 @@
-import { isOpen } from "@tiltyard/protocol";
+import { durationText, isOpen } from "@tiltyard/protocol";
 import { useEffect, useState } from "preact/hooks";
 import { type AnswerTo, ApiError, type Job } from "./api.ts";
 import { dateAndTime } from "./format.ts";
-import { duration } from "./progress.tsx";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
 import { type Children, Hint, Loaded, Mono, Note, type Row, Section, sentence, Table, words } from "./view.tsx";
@@ -64,7 +63,7 @@ const Lines = ({ text }: { readonly text: string }) => <pre class="log">{text}</
 export function Attempts({ job, query }: Pick<Props, "job"> & { readonly query: ReturnType<typeof useAttempts> }) {
   const timeOf = (millis: number | undefined) => (millis === undefined ? "" : dateAndTime(millis));
   const lasted = ({ started_at_millis: start, ended_at_millis: end }: Attempt) =>
-    start === undefined || end === undefined ? "" : duration((end - start) / 1000);
+    start === undefined || end === undefined ? "" : durationText((end - start) / 1000);
   return (
     <Section title="Attempts">
       <Loaded query={query}>
@@ -138,7 +137,7 @@ export function Throughput({ attempts }: { readonly attempts: readonly Attempt[]
   const millis = last.at_millis - first.at_millis;
   if (rows <= 0 || millis <= 0) return null;
   const rate = Math.round((rows * 1000) / millis).toLocaleString("en");
-  const text = `${rows.toLocaleString("en")} rows in ${duration(millis / 1000)}, ${rate} rows/s`;
+  const text = `${rows.toLocaleString("en")} rows in ${durationText(millis / 1000)}, ${rate} rows/s`;
   const points = samples.map(
     (sample) =>
       `${(100 * (sample.at_millis - first.at_millis)) / millis},${30 - (30 * (sample.rows_committed - first.rows_committed)) / rows}`,

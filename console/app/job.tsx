@@ -1,10 +1,10 @@
-import { delimiterFor, isOpen, openStatuses, transactionStatuses } from "@tiltyard/protocol";
+import { delimiterFor, durationText, isOpen, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
 import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
 import { may } from "./caller.ts";
 import { ago, dateAndTime, nameOf } from "./format.ts";
-import { duration, JobProgress } from "./progress.tsx";
+import { JobProgress } from "./progress.tsx";
 import { polling, staleness, useAction, useAnnounced, useCall, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
 import { Breadcrumb } from "./shell.tsx";
@@ -58,8 +58,8 @@ export function NoRunner({ title, since }: { readonly title: string; readonly si
   return (
     <div class="box warning" role="status">
       <p>
-        “{title}” has waited for a runner for {duration((Date.now() - since) / 1000)}. A runner that is at its limit of
-        jobs starts it later. If none is running, start one, with the catalog's URL and a key with the role runner in
+        “{title}” has waited for a runner for {durationText((Date.now() - since) / 1000)}. A runner that is at its limit
+        of jobs starts it later. If none is running, start one, with the catalog's URL and a key with the role runner in
         its environment:
       </p>
       <p>

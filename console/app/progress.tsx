@@ -1,22 +1,5 @@
+import { progressText, rowsDone } from "@tiltyard/protocol";
 import type { Job } from "./api.ts";
-
-/**
- * Returns a text such as `250/1000 rows, 50 rows/s, 15 s left`, in the format of `tiltyard jobs watch`; empty while
- * nothing is known.
- */
-export function progressText({ status, progress }: Pick<Job, "status" | "progress">): string {
-  const { rows_committed: committed = 0, rows_total: total, rows_per_second: rate } = progress;
-  if (total === undefined) return "";
-  const isRunning = status === "Running" && rate !== undefined && rate > 0;
-  const left = isRunning ? [`${rate} rows/s`, `${duration((total - committed) / rate)} left`] : [];
-  return [`${committed}/${total} rows`, ...left].join(", ");
-}
-
-export function duration(seconds: number): string {
-  if (seconds < 120) return `${Math.ceil(seconds)} s`;
-  const minutes = Math.ceil(seconds / 60);
-  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
 
 /** A bar with a text beside it. */
 export function ProgressBar({
@@ -57,7 +40,7 @@ const withoutRows: Readonly<Record<string, string>> = { Queued: "waiting for a r
 
 /** The progress of a job. */
 export function JobProgress({ label, job }: { readonly label: string; readonly job: Job }) {
-  const { rows_committed: done = 0, rows_total: total } = job.progress;
+  const { rows_total: total } = job.progress;
   const isOpen = job.status in withoutRows;
   const words = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
   return (
@@ -65,7 +48,7 @@ export function JobProgress({ label, job }: { readonly label: string; readonly j
       label={label}
       words={words}
       hidden={job.status !== "Running"}
-      {...(total === undefined ? {} : { done, total })}
+      {...(total === undefined ? {} : { done: rowsDone(job.progress), total })}
     />
   );
 }

@@ -21,7 +21,8 @@ const jobId = z.string().describe("The id that the catalog returned to the reque
 /** The number of rows and other counters of a job. */
 export const JobCounts = z.record(z.string(), count).meta({
   id: "JobCounts",
-  description: "Counts by name, such as `rows_committed`, `rows_total`, `rows_per_second` and `published_version`.",
+  description:
+    "Counts by name, such as `rows_committed`, `rows_total`, `rows_per_second`, `compute_millis` and `published_version`.",
 });
 
 /** A job in responses of management. */

@@ -64,6 +64,23 @@ describe("tiltyard jobs", () => {
     await program.finished;
   });
 
+  test("watch shows the times of the stages and the retries of commits", async () => {
+    const job = await open();
+    await beginAttempt(catalog, job);
+    const rows = { rows_total: 1000, rows_committed: 1000 };
+    const times = {
+      read_millis: 1_200,
+      compute_millis: 240_000,
+      write_millis: 900,
+      commit_millis: 0,
+      commit_retries: 2,
+    };
+    await finishAttempt(catalog, job, { status: "Succeeded", progress: { ...rows, ...times } });
+    expect((await start("watch", job).finished).stderr).toBe(
+      "Succeeded [####################] 1000/1000 rows; read 2 s, compute 4 min, write 1 s, commit retries: 2\n",
+    );
+  });
+
   test("watch shows a job without rows as done", async () => {
     const job = await open();
     await beginAttempt(catalog, job);

@@ -647,6 +647,7 @@ describe("jobs", () => {
     { rows_total: 1000, rows_committed: 100, rows_per_second: 9 },
     { rows_total: 10, rows_committed: 3, rows_per_second: 0 },
     { rows_total: 10 },
+    { rows_total: 100, rows_checkpointed: 40, workers_active: 3, workers_pending: 1, compute_millis: 9_000 },
   ])("show the progress %j in the same words as the command", async (progress) => {
     const job = await openJob(await createScenes(`words_${JSON.stringify(progress).length}_${progress.rows_total}`));
     await job.begin();

@@ -86,6 +86,9 @@ def test_a_pause_of_the_catalog_interrupts_no_attempt(yard):
     catalog.process.send_signal(signal.SIGCONT)
     found = ended(catalog, runner, job)
     assert (found["status"], found["attempt"], found.get("reason")) == ("Succeeded", 1, None)
+    # Each call sleeps for 10 ms.
+    assert found["progress"]["compute_millis"] >= 10 * ROWS
+    assert all(found["progress"][f"{stage}_millis"] > 0 for stage in ("plan", "read", "checkpoint", "write", "commit"))
     expect_all_rows(catalog, "paused", calls, interruptions=1)
 
 

@@ -14,7 +14,7 @@ from tiltyard.job.geneva_resume import commit_granularity, filter_of_rest
 from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
-# Geneva's counters that are reported, and their names in the progress of a job.
+# Geneva's counters that are reported, and their names in the progress of a job. Times are sums over all workers.
 COUNTERS = {
     "rows_checkpointed": "rows_checkpointed",
     "rows_ready_for_commit": "rows_ready_for_commit",
@@ -22,6 +22,13 @@ COUNTERS = {
     "rows_skipped_on_error": "rows_skipped_on_error",
     "cnt_geneva_workers_active": "workers_active",
     "cnt_geneva_workers_pending": "workers_pending",
+    "plan_read_time_ms": "plan_millis",
+    "read_io_time_ms": "read_millis",
+    "udf_processing_time": "compute_millis",
+    "batch_checkpointing_time": "checkpoint_millis",
+    "writer_write_time": "write_millis",
+    "commit_time_ms": "commit_millis",
+    "commit_conflict_retries": "commit_retries",
 }
 # The memory that Geneva reserves for an applier whose UDF specifies none.
 APPLIER_MEMORY_BYTES = 4 * 2**30

@@ -1,0 +1,54 @@
+import type { Job } from "./job.ts";
+
+/** The stages of a backfill and the counters of their times, which are sums over all workers. */
+const stages = {
+  plan: "plan_millis",
+  read: "read_millis",
+  compute: "compute_millis",
+  checkpoint: "checkpoint_millis",
+  write: "write_millis",
+  commit: "commit_millis",
+} as const;
+
+/**
+ * Returns a text such as `250/1000 rows, 50 rows/s, 15 s left, 4 workers; compute 12 s, commit 1 s`; empty while nothing
+ * is known. Times of stages are sums over all workers.
+ */
+export function progressText({ status, progress }: Pick<Job, "status" | "progress">): string {
+  const { rows_total: total, rows_per_second: rate = 0, workers_active: active, workers_pending = 0 } = progress;
+  if (total === undefined) return "";
+  const isRunning = status === "Running";
+  const left =
+    isRunning && rate > 0 ? [`${rate} rows/s`, `${durationText((total - rowsDone(progress)) / rate)} left`] : [];
+  const pending = workers_pending === 0 ? "" : ` and ${workers_pending} pending`;
+  const workers = isRunning && active !== undefined ? [`${active} workers${pending}`] : [];
+  const rows = [rowsText(progress), ...left, ...workers].join(", ");
+  return [rows, stagesText(progress)].filter((text) => text !== "").join("; ");
+}
+
+/** Returns a count such as `250/1000 rows`. A job whose rows all have values already has none to compute. */
+export function rowsText(progress: Job["progress"]): string {
+  const { rows_total = 0 } = progress;
+  return rows_total === 0 ? "no rows to compute" : `${rowsDone(progress)}/${rows_total} rows`;
+}
+
+/** Returns the number of computed rows. Rows in checkpoints are computed, but not committed yet. */
+export function rowsDone({ rows_committed = 0, rows_checkpointed = 0, rows_total = 0 }: Job["progress"]): number {
+  return Math.max(rows_committed, Math.min(rows_checkpointed, rows_total));
+}
+
+function stagesText(progress: Job["progress"]): string {
+  const times = Object.entries(stages).flatMap(([stage, counter]) => {
+    const millis = progress[counter] ?? 0;
+    return millis > 0 ? [`${stage} ${durationText(millis / 1000)}`] : [];
+  });
+  const retries = progress.commit_retries ?? 0;
+  return [...times, ...(retries > 0 ? [`commit retries: ${retries}`] : [])].join(", ");
+}
+
+/** Returns a rounded duration such as `15 s`, `3 min` or `2 h 5 min`. */
+export function durationText(seconds: number): string {
+  if (seconds < 120) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
