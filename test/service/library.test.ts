@@ -10,8 +10,8 @@ const library = JSON.stringify(resolve(import.meta.dirname, "../../service/rows/
 const folder = JSON.stringify(temporaryFolder("tiltyard library "));
 
 const search = `
-import { createLibrary } from ${library};
-const { lancedb } = await createLibrary(2 ** 30)();
+import { loadLibrary } from ${library};
+const { lancedb } = await loadLibrary(2 ** 30);
 const table = await (await lancedb.connect(${folder})).createTable("t", [{ id: 1, vector: [1, 2] }], { mode: "overwrite" });
 console.log(await table.vectorSearch([1, 2]).select(["id"]).toArray());
 console.log(process.env.LANCE_DEFAULT_IO_BUFFER_SIZE);

@@ -14,58 +14,23 @@ export type IndexRequest = ProtocolRequest & Partial<Omit<RemoteRequest, keyof P
 type ProtocolRequest = RequestOf<typeof contracts.createTableIndex>;
 type RemoteRequest = RequestOf<typeof remoteContracts.remoteCreateTableIndex>;
 
-/** The library's names of options by those of requests. */
-const ivf = {
-  distance_type: "distanceType",
-  num_partitions: "numPartitions",
-  max_iterations: "maxIterations",
-  sample_rate: "sampleRate",
-} as const;
-const hnsw = { ...ivf, m: "m", ef_construction: "efConstruction" } as const;
-const fts = {
-  with_position: "withPosition",
-  base_tokenizer: "baseTokenizer",
-  language: "language",
-  max_token_length: "maxTokenLength",
-  lower_case: "lowercase",
-  stem: "stem",
-  remove_stop_words: "removeStopWords",
-  custom_stop_words: "customStopWords",
-  ascii_folding: "asciiFolding",
-  min_ngram_length: "ngramMinLength",
-  max_ngram_length: "ngramMaxLength",
-  prefix_only: "prefixOnly",
-  block_size: "blockSize",
-} as const;
+const noFtsOption = [
+  ...(["index_operators", "lance_tokenizer", "preserve_original", "split_identifiers", "split_on_numerics"] as const),
+];
 
-/** A type of index: the library's constructor, its options, and the options that only Lance's other libraries support. */
-interface IndexType {
-  readonly make: keyof Lancedb["Index"] & string;
-  readonly options: Readonly<Record<string, string>>;
-  readonly lacks?: readonly (keyof IndexRequest)[];
-}
-const lacks = {
-  fts: ["index_operators", "lance_tokenizer", "preserve_original", "split_identifiers", "split_on_numerics"],
-  vector: ["target_partition_size"],
-  hnswPq: ["target_partition_size", "num_bits"],
-} as const;
-
-const types: Readonly<Record<string, IndexType>> = {
-  BTREE: { make: "btree", options: {} },
-  BITMAP: { make: "bitmap", options: {} },
-  LABEL_LIST: { make: "labelList", options: {} },
-  FM: { make: "fm", options: {} },
-  FTS: { make: "fts", options: fts, lacks: lacks.fts },
-  INVERTED: { make: "fts", options: fts, lacks: lacks.fts },
-  IVF_FLAT: { make: "ivfFlat", options: ivf, lacks: lacks.vector },
-  IVF_PQ: {
-    make: "ivfPq",
-    options: { ...ivf, num_sub_vectors: "numSubVectors", num_bits: "numBits" },
-    lacks: lacks.vector,
-  },
-  IVF_RQ: { make: "ivfRq", options: { ...ivf, num_bits: "numBits" }, lacks: lacks.vector },
-  IVF_HNSW_PQ: { make: "hnswPq", options: { ...hnsw, num_sub_vectors: "numSubVectors" }, lacks: lacks.hnswPq },
-  IVF_HNSW_SQ: { make: "hnswSq", options: hnsw, lacks: lacks.vector },
+/** The library's constructor of each type, and the options that only Lance's other libraries support for it. */
+const types: Readonly<Record<string, readonly [keyof Lancedb["Index"] & string, ...(keyof IndexRequest)[]]>> = {
+  BTREE: ["btree"],
+  BITMAP: ["bitmap"],
+  LABEL_LIST: ["labelList"],
+  FM: ["fm"],
+  FTS: ["fts", ...noFtsOption],
+  INVERTED: ["fts", ...noFtsOption],
+  IVF_FLAT: ["ivfFlat", "target_partition_size"],
+  IVF_PQ: ["ivfPq", "target_partition_size"],
+  IVF_RQ: ["ivfRq", "target_partition_size"],
+  IVF_HNSW_PQ: ["hnswPq", "target_partition_size", "num_bits"],
+  IVF_HNSW_SQ: ["hnswSq", "target_partition_size"],
 };
 /** The types that only Lance's other libraries can build. */
 const typesElsewhere = ["ZONEMAP", "BLOOMFILTER", "NGRAM", "RTREE", "IVF_SQ", "IVF_HNSW_FLAT"];
@@ -76,31 +41,44 @@ const typesElsewhere = ["ZONEMAP", "BLOOMFILTER", "NGRAM", "RTREE", "IVF_SQ", "I
  * @throws CatalogError InvalidInput for an unknown type; Unsupported for a type or an option that the library does not
  * support.
  */
-export function indexOf(make: Lancedb["Index"], request: IndexRequest): Index {
+export function indexOf(library: Lancedb["Index"], request: IndexRequest): Index {
   const name = request.index_type.toUpperCase();
   if (typesElsewhere.includes(name))
     throw new CatalogError("Unsupported", `index_type: this catalog cannot build ${name}; pylance and lancedb can`);
-  const type = types[name];
-  if (type === undefined)
+  const [make, ...lacks] = types[name] ?? [];
+  if (make === undefined)
     throw new CatalogError("InvalidInput", `index_type: must be one of ${[...scalarTypes, ...vectorTypes].join(", ")}`);
   // A disabled option is not a request for it.
-  const lacking = type.lacks?.find((option) => request[option] !== undefined && request[option] !== false);
+  const lacking = lacks.find((option) => request[option] !== undefined && request[option] !== false);
   if (lacking !== undefined)
     throw new CatalogError(
       "Unsupported",
       `${lacking}: this catalog cannot build ${name} with this option; leave it out`,
     );
-  const values: Readonly<Record<string, unknown>> = {
-    ...request,
-    distance_type: distanceOf(request),
-    base_tokenizer: tokenizerOf(request),
+  // Each constructor reads its own options only.
+  return (library[make] as (options: object) => Index)({
+    distanceType: distanceOf(request),
+    numPartitions: request.num_partitions,
+    numSubVectors: request.num_sub_vectors,
+    numBits: request.num_bits,
+    maxIterations: request.max_iterations,
+    sampleRate: request.sample_rate,
+    m: request.m,
+    efConstruction: request.ef_construction,
+    withPosition: request.with_position,
+    baseTokenizer: tokenizerOf(request),
     language: languageOf(request),
-  };
-  const options = Object.entries(type.options).flatMap(([field, option]) =>
-    values[field] === undefined ? [] : [[option, values[field]]],
-  );
-  // The table above binds each option to its constructor.
-  return (make[type.make] as (options: object) => Index)(Object.fromEntries(options));
+    maxTokenLength: request.max_token_length,
+    lowercase: request.lower_case,
+    stem: request.stem,
+    removeStopWords: request.remove_stop_words,
+    customStopWords: request.custom_stop_words,
+    asciiFolding: request.ascii_folding,
+    ngramMinLength: request.min_ngram_length,
+    ngramMaxLength: request.max_ngram_length,
+    prefixOnly: request.prefix_only,
+    blockSize: request.block_size,
+  });
 }
 
 const distances = ["l2", "cosine", "dot", "hamming"];

@@ -12,47 +12,12 @@ const caches = { index: { bytesMax: 128 * 1024 ** 2, part: 8 }, metadata: { byte
 
 /**
  * The inner part of the library, whose rows are bytes of Arrow IPC files. The outer part decodes rows in JavaScript,
- * which does not support every type.
+ * which does not support every type. The library exports these types only through its constructors.
  */
-export interface RawTable {
-  close(): void;
-  version(): Promise<number>;
-  /** Returns an IPC file without rows. */
-  schema(): Promise<Buffer>;
-  add(file: Buffer, mode: "append" | "overwrite"): Promise<{ readonly version: number }>;
-  /** Adds columns without values. @param schema An IPC file without rows. */
-  addColumnsWithSchema(schema: Buffer): Promise<{ readonly version: number }>;
-  /** Alters columns. @param alterations The alterations, with types as text in Lance's JSON format. */
-  alterColumns(
-    alterations: readonly {
-      readonly path: string;
-      readonly rename?: string;
-      readonly nullable?: boolean;
-      readonly dataType?: string;
-    }[],
-  ): Promise<{ readonly version: number }>;
-  mergeInsert(on: readonly string[]): RawMerge;
-  getLsmWriteSpec(): Promise<object | null>;
-}
-
-/** A merge under construction. Each method but the last returns it with one more option. */
-export interface RawMerge {
-  whenMatchedUpdateAll(condition?: string): RawMerge;
-  whenNotMatchedInsertAll(): RawMerge;
-  whenNotMatchedBySourceDelete(filter?: string): RawMerge;
-  setTimeout(timeoutMs: number): void;
-  useIndex(useIndex: boolean): RawMerge;
-  execute(file: Buffer): Promise<{
-    readonly version: number;
-    readonly numInsertedRows: number;
-    readonly numUpdatedRows: number;
-    readonly numDeletedRows: number;
-    readonly numAttempts: number;
-    readonly numRows: number;
-  }>;
-}
-
-export interface RawConnection {
+export type RawTable = ConstructorParameters<Lancedb["Query"]>[0];
+export type RawMerge = ReturnType<RawTable["mergeInsert"]>;
+export type RawQuery = Pick<ReturnType<RawTable["query"]>, "outputSchema" | "execute">;
+interface RawConnection {
   createTable(
     name: string,
     file: Buffer,
@@ -62,28 +27,14 @@ export interface RawConnection {
   ): Promise<RawTable>;
 }
 
-export interface RawQuery {
-  /** Returns an IPC file without rows. */
-  outputSchema(): Promise<Buffer>;
-  execute(rowsMax: number): Promise<{ next(): Promise<Buffer | null> }>;
-}
-
 /** The loaded library with its caches. */
 export interface Library {
   readonly lancedb: Lancedb;
   readonly session: Session;
 }
 
-/** Loads the library on the first call. @throws CatalogError Unsupported if it is not installed. */
-export function createLibrary(memoryBytes: number): () => Promise<Library> {
-  let loaded: Promise<Library> | undefined;
-  return () => {
-    loaded ??= load(memoryBytes);
-    return loaded;
-  };
-}
-
-async function load(memoryBytes: number): Promise<Library> {
+/** Loads the library. @throws CatalogError Unsupported if it is not installed. */
+export async function loadLibrary(memoryBytes: number): Promise<Library> {
   let lancedb: Lancedb;
   try {
     lancedb = await import("@lancedb/lancedb");

@@ -8,7 +8,7 @@ import { finished } from "node:stream/promises";
 import { CatalogError, messageOf } from "@tiltyard/protocol";
 import { ByteReader } from "../arrow/message-stream.ts";
 import { type Call, callBytesHeader, type Failure, failureTrailer, readWhole } from "../call.ts";
-import { createTables } from "./open-table.ts";
+import { createOpener } from "./open-table.ts";
 import { carryOut, query } from "./operations.ts";
 
 const [socket, memoryBytes] = process.argv.slice(2);
@@ -18,7 +18,7 @@ if (socket === undefined || process.send === undefined) throw new Error("only th
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.once("disconnect", () => process.exit());
 
-const tables = createTables(Number(memoryBytes));
+const open = createOpener(Number(memoryBytes));
 
 /** Reads the call at the beginning of a request. The Arrow stream after it remains unread. */
 async function readCall(request: IncomingMessage) {
@@ -36,8 +36,8 @@ const noRows = new ReadableStream<Uint8Array>({ start: (controller) => controlle
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { call, rows } = await readCall(request);
-  if (call.operation === "query") await sendRows(await query(tables, call), response);
-  else response.end(JSON.stringify((await carryOut(tables, call, rows)) ?? null));
+  if (call.operation === "query") await sendRows(query(open, call), response);
+  else response.end(JSON.stringify((await carryOut(open, call, rows)) ?? null));
 }
 
 /** Sends a file in pieces as they are read. A file of one piece has a content length. */

@@ -6,7 +6,7 @@ import type { Call } from "../call.ts";
 import { type IndexRequest, indexOf, requireBits } from "./create-index.ts";
 import { readFirstRows } from "./first-rows.ts";
 import { type MergeRequest, mergeOf } from "./merge.ts";
-import type { OpenTable, Tables } from "./open-table.ts";
+import type { OpenForCall, OpenTable } from "./open-table.ts";
 import { buildQuery, type RowsQuery } from "./query.ts";
 import { readRecords } from "./records.ts";
 import { readRecordsOfOthers } from "./records-of-others.ts";
@@ -132,16 +132,17 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
 }
 
 /** Executes a call whose result is JSON. */
-export async function carryOut(tables: Tables, { operation, args, table }: Call, rows: Rows): Promise<unknown> {
-  await using dataset = await tables.open(table);
+export async function carryOut(open: OpenForCall, { operation, args, table }: Call, rows: Rows): Promise<unknown> {
+  using lease = await open(table);
   // The catalog calls each operation by its name and with its arguments, which its own types check.
   const operations: Readonly<Record<string, unknown>> = { ...readings, ...changes };
   const run = operations[operation] as (dataset: OpenTable, args: unknown, rows: Rows) => Promise<unknown>;
-  return await run(dataset, args, rows);
+  return await run(lease.opened, args, rows);
 }
 
 /** Runs a query. @returns The pieces of an Arrow IPC file, which close the table at their end. */
-export async function query(tables: Tables, { args, table }: Call): Promise<AsyncGenerator<Uint8Array, undefined>> {
-  const dataset = await tables.open(table);
-  return readRows(dataset, (opened) => buildQuery(dataset.lancedb, opened, args as RowsQuery));
+export async function* query(open: OpenForCall, { args, table }: Call): AsyncGenerator<Uint8Array, undefined> {
+  using lease = await open(table);
+  const { opened } = lease;
+  yield* readRows(opened, () => buildQuery(opened.lancedb, opened.table, args as RowsQuery));
 }

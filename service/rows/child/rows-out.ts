@@ -1,4 +1,3 @@
-import type { Table } from "@lancedb/lancedb";
 import { CatalogError } from "@tiltyard/protocol";
 import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "../arrow/arrow-file.ts";
 import { plainColumns } from "../arrow/arrow-schema.ts";
@@ -11,19 +10,13 @@ const batchRowsMax = 1024;
 /** The minimum size of a piece. A shorter piece waits for the next one, so that most responses are a single piece. */
 const sentBytesMin = 64 * 1024;
 
-/**
- * Runs a query and returns its rows as one Arrow IPC file, in pieces as they are read.
- *
- * @param dataset The table, which is closed at the end.
- */
+/** Runs a query and returns its rows as one Arrow IPC file, in pieces as they are read. */
 export async function* readRows(
   dataset: OpenTable,
-  build: (table: Table) => Promise<DatasetQuery>,
+  build: () => Promise<DatasetQuery>,
 ): AsyncGenerator<Uint8Array, undefined> {
-  await using _ = dataset;
   const hasDictionaries = [...plainColumns(await dataset.schema()).values()].some((plain) => plain !== undefined);
-  const { table } = dataset;
-  const query = hasDictionaries ? await withoutDictionaries(() => build(table)) : await rawQueryOf(await build(table));
+  const query = hasDictionaries ? await withoutDictionaries(build) : await rawQueryOf(await build());
   const rows = await query.execute(batchRowsMax);
   let file = await rows.next();
   // Without rows, the library plans the query once more for the schema.
