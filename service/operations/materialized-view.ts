@@ -14,6 +14,7 @@ import { openOnce } from "../domain/open-job.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import { withMetadata } from "../rows/arrow/arrow-type.ts";
+import { ByteReader } from "../rows/arrow/message-stream.ts";
 import { readFiles } from "../rows/arrow/rows-in.ts";
 import { resolveNames } from "../rows/definitions.ts";
 import { makeTable } from "../rows/make-table.ts";
@@ -54,7 +55,7 @@ async function describeSource(catalog: Catalog, id: Identifier): Promise<ViewSou
 async function readSchema(base64: string): Promise<Blob> {
   const schema = new Blob([Buffer.from(base64, "base64")]);
   try {
-    for await (const { rows } of readFiles(schema.stream()))
+    for await (const { rows } of readFiles(new ByteReader(schema.stream())))
       if (rows > 0) throw new CatalogError("InvalidInput", "it has rows");
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;

@@ -114,6 +114,12 @@ export function messagesOf(file: Buffer): ArrowMessage[] {
   return [start, ...blocks.map((block) => Number(block.readBigInt64LE(0)))].map((at) => readMessage(file.subarray(at)));
 }
 
+/** Returns a file of a schema with at most one batch. */
+export function fileOf(schema: ArrowMessage, batch?: ArrowMessage): Buffer {
+  const writer = new ArrowFileWriter(schema);
+  return Buffer.concat([...writer.begin(), ...(batch === undefined ? [] : writer.add(batch)), ...writer.end()]);
+}
+
 /** Writes a file in pieces. */
 export class ArrowFileWriter {
   readonly #schema: ArrowMessage;

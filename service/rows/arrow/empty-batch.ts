@@ -1,5 +1,5 @@
 import { Builder } from "flatbuffers";
-import { ArrowFileWriter, type ArrowMessage, messageKinds, messageOf, messagesOf } from "./arrow-file.ts";
+import { type ArrowMessage, fileOf, messageKinds, messageOf, messagesOf } from "./arrow-file.ts";
 import type { FlatTable } from "./flat-table.ts";
 
 /** The greatest number of buffers of an array, except those with views, which have any number. */
@@ -13,9 +13,7 @@ export function withEmptyBatch(file: Buffer): Buffer {
   const [schema] = messagesOf(file);
   const fields = schema?.table.table(2)?.tables(1);
   if (schema === undefined || fields === undefined) throw new RangeError("the file has no schema");
-  const writer = new ArrowFileWriter(schema);
-  const batch = emptyBatch(countOf(fields), countOf(fields, isView));
-  return Buffer.concat([...writer.begin(), ...writer.add(batch), ...writer.end()]);
+  return fileOf(schema, emptyBatch(countOf(fields), countOf(fields, isView)));
 }
 
 /** Counts the fields and the fields in them. */

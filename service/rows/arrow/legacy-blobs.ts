@@ -1,5 +1,5 @@
 import { fieldOf } from "./arrow-field.ts";
-import { ArrowFileWriter, type ArrowMessage, messageOf, messagesOf, prefixBytes, readMessage } from "./arrow-file.ts";
+import { type ArrowMessage, fileOf, messageOf, messagesOf, prefixBytes, readMessage } from "./arrow-file.ts";
 import type { FlatTable } from "./flat-table.ts";
 
 /** The metadata of a binary column whose values are blobs up to file version 2.1. */
@@ -23,9 +23,7 @@ export async function convertLegacyBlobs(file: Buffer): Promise<Buffer | undefin
   if (message === undefined || schema === undefined) return undefined;
   const places = legacyBlobs(schema, 1);
   if (places.length === 0) return undefined;
-  const converted = await convertedFields(places);
-  const writer = new ArrowFileWriter(withFields(message, places, converted));
-  return Buffer.concat([...writer.begin(), ...writer.end()]);
+  return fileOf(withFields(message, places, await convertedFields(places)));
 }
 
 /** Finds the legacy blobs of a list of fields and of the structs in it. */

@@ -76,11 +76,11 @@ export function tooLarge(why: string): CatalogError {
 
 /** Reads the bytes of a stream in portions of requested sizes. */
 export class ByteReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();
 
-  constructor(stream: ReadableStream<Uint8Array>) {
-    this.#reader = stream.getReader();
+  constructor(stream: AsyncIterable<Uint8Array>) {
+    this.#chunks = stream[Symbol.asyncIterator]();
   }
 
   /** Fills a buffer. @returns The number of bytes, which is less than its size only at the end of the stream. */
@@ -88,7 +88,7 @@ export class ByteReader {
     let filled = 0;
     while (filled < target.length) {
       if (this.#rest.length === 0) {
-        const { done, value } = await this.#reader.read();
+        const { done, value } = await this.#chunks.next();
         if (done) break;
         this.#rest = value;
       }
@@ -98,27 +98,5 @@ export class ByteReader {
       this.#rest = this.#rest.subarray(part.length);
     }
     return filled;
-  }
-
-  /** Returns the unread bytes. */
-  rest(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          const { done, value } =
-            this.#rest.length > 0 ? { done: false, value: this.#rest } : await this.#reader.read();
-          this.#rest = new Uint8Array();
-          if (done) controller.close();
-          else controller.enqueue(value);
-        },
-        cancel: (reason) => this.#reader.cancel(reason),
-      },
-      { highWaterMark: 0 },
-    );
-  }
-
-  /** Releases the rest of the stream for another reader. */
-  release(): void {
-    this.#reader.releaseLock();
   }
 }

@@ -1,6 +1,6 @@
 import { writePlainZones } from "./arrow-field.ts";
 import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, readMessage, rowsIn } from "./arrow-file.ts";
-import { ByteReader, fileBytes, notArrow, readBody, readHead, tooLarge } from "./message-stream.ts";
+import { type ByteReader, fileBytes, notArrow, readBody, readHead, tooLarge } from "./message-stream.ts";
 
 /** A part of a stream as an Arrow IPC file. */
 export interface RowsFile {
@@ -18,8 +18,7 @@ export interface RowsFile {
  * @throws CatalogError InvalidInput if the stream is not an Arrow stream; PayloadTooLarge for a batch that exceeds the
  * limit.
  */
-export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGenerator<RowsFile, undefined> {
-  const reader = new ByteReader(stream);
+export async function* readFiles(reader: ByteReader): AsyncGenerator<RowsFile, undefined> {
   try {
     const head = await readHead(reader);
     if (head === undefined) throw notArrow("it does not begin with a schema");
@@ -60,8 +59,6 @@ export async function* readFiles(stream: ReadableStream<Uint8Array>): AsyncGener
     yield take(true);
   } catch (error) {
     throw error instanceof RangeError ? notArrow("its metadata is broken") : error;
-  } finally {
-    reader.release();
   }
 }
 

@@ -14,8 +14,10 @@ export type IndexRequest = ProtocolRequest & Partial<Omit<RemoteRequest, keyof P
 type ProtocolRequest = RequestOf<typeof contracts.createTableIndex>;
 type RemoteRequest = RequestOf<typeof remoteContracts.remoteCreateTableIndex>;
 
-const noFtsOption = [
-  ...(["index_operators", "lance_tokenizer", "preserve_original", "split_identifiers", "split_on_numerics"] as const),
+/** The options of full-text indices that only Lance's other libraries support. */
+const ftsOptionsElsewhere = [
+  ...(["index_operators", "lance_tokenizer", "preserve_original"] as const),
+  ...(["split_identifiers", "split_on_numerics"] as const),
 ];
 
 /** The library's constructor of each type, and the options that only Lance's other libraries support for it. */
@@ -24,8 +26,8 @@ const types: Readonly<Record<string, readonly [keyof Lancedb["Index"] & string, 
   BITMAP: ["bitmap"],
   LABEL_LIST: ["labelList"],
   FM: ["fm"],
-  FTS: ["fts", ...noFtsOption],
-  INVERTED: ["fts", ...noFtsOption],
+  FTS: ["fts", ...ftsOptionsElsewhere],
+  INVERTED: ["fts", ...ftsOptionsElsewhere],
   IVF_FLAT: ["ivfFlat", "target_partition_size"],
   IVF_PQ: ["ivfPq", "target_partition_size"],
   IVF_RQ: ["ivfRq", "target_partition_size"],

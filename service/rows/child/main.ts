@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { CatalogError, messageOf } from "@tiltyard/protocol";
 import { ByteReader } from "../arrow/message-stream.ts";
-import { type Call, callBytesHeader, type Failure, failureTrailer, readWhole } from "../call.ts";
+import { type Call, callBytesHeader, type Failure, failureTrailer } from "../call.ts";
 import { createOpener } from "./open-table.ts";
 import { carryOut, query } from "./operations.ts";
 
@@ -20,24 +20,14 @@ process.once("disconnect", () => process.exit());
 
 const open = createOpener(Number(memoryBytes));
 
-/** Reads the call at the beginning of a request. The Arrow stream after it remains unread. */
-async function readCall(request: IncomingMessage) {
-  const { [callBytesHeader]: callBytes, "content-length": length } = request.headers;
-  // Only the catalog connects, and it always writes valid calls.
-  const parse = (bytes: Buffer) => JSON.parse(bytes.toString("utf8")) as Call;
-  if (length === callBytes) return { call: parse(await readWhole(request)), rows: noRows };
-  const reader = new ByteReader(Readable.toWeb(request) as ReadableStream<Uint8Array>);
-  const bytes = Buffer.alloc(Number(callBytes));
-  await reader.fill(bytes);
-  return { call: parse(bytes), rows: reader.rest() };
-}
-
-const noRows = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
-
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { call, rows } = await readCall(request);
+  const reader = new ByteReader(request);
+  const bytes = Buffer.alloc(Number(request.headers[callBytesHeader]));
+  await reader.fill(bytes);
+  // Only the catalog connects, and it always writes valid calls.
+  const call = JSON.parse(bytes.toString("utf8")) as Call;
   if (call.operation === "query") await sendRows(query(open, call), response);
-  else response.end(JSON.stringify((await carryOut(open, call, rows)) ?? null));
+  else response.end(JSON.stringify((await carryOut(open, call, reader)) ?? null));
 }
 
 /** Sends a file in pieces as they are read. A file of one piece has a content length. */

@@ -1,7 +1,7 @@
 import type { Table } from "@lancedb/lancedb";
 import { readSchema } from "../arrow/arrow-schema.ts";
 import { readLanceSchema } from "../arrow/lance-schema.ts";
-import { fileBytes } from "../arrow/message-stream.ts";
+import type { ByteReader } from "../arrow/message-stream.ts";
 import type { Call } from "../call.ts";
 import { type IndexRequest, indexOf, requireBits } from "./create-index.ts";
 import { readFirstRows } from "./first-rows.ts";
@@ -12,8 +12,6 @@ import { readRecords } from "./records.ts";
 import { readRecordsOfOthers } from "./records-of-others.ts";
 import { readRows } from "./rows-out.ts";
 import { readOneFile, writeRows } from "./write-rows.ts";
-
-type Rows = ReadableStream<Uint8Array>;
 
 /** The operations that read one version. They are idempotent. */
 const readings = {
@@ -51,10 +49,10 @@ export type Readings = typeof readings;
 
 /** The operations that commit versions. */
 const changes = {
-  write: (dataset: OpenTable, { mode }: { readonly mode: "append" | "overwrite" }, rows: Rows) =>
+  write: (dataset: OpenTable, { mode }: { readonly mode: "append" | "overwrite" }, rows: ByteReader) =>
     writeRows(dataset, rows, mode),
-  merge: async (dataset: OpenTable, request: MergeRequest, rows: Rows) => {
-    const file = await readOneFile(rows, fileBytes.most);
+  merge: async (dataset: OpenTable, request: MergeRequest, rows: ByteReader) => {
+    const file = await readOneFile(rows);
     return mergeOf(dataset.raw, request).execute(file);
   },
   update: (
@@ -76,7 +74,7 @@ const changes = {
     });
   },
   dropIndex: ({ table }: OpenTable, { name }: { readonly name: string }) => table.dropIndex(name),
-  addColumns: (dataset: OpenTable, columns: NewColumns, rows: Rows) => addColumns(dataset, columns, rows),
+  addColumns: (dataset: OpenTable, columns: NewColumns, rows: ByteReader) => addColumns(dataset, columns, rows),
   alterColumns: async ({ raw }: OpenTable, { alterations }: { readonly alterations: Alterations }) =>
     raw.alterColumns(alterations),
   dropColumns: ({ table }: OpenTable, { columns }: { readonly columns: string[] }) => table.dropColumns(columns),
@@ -114,7 +112,7 @@ interface SqlColumn {
 }
 
 /** Adds columns. Several additions are one change: each creates a version, and the catalog publishes all of them at once. */
-async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema }: NewColumns, rows: Rows) {
+async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema }: NewColumns, rows: ByteReader) {
   const { table, raw } = dataset;
   const additions: (() => Promise<{ readonly version: number }>)[] = [];
   // Computed columns are first, because the library opens the latest version for them again, which must not be a
@@ -122,7 +120,7 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
   if (computed.length > 0) additions.push(() => table.addColumns({ computed: [...computed] }));
   if (expressions.length > 0) additions.push(() => table.addColumns([...expressions]));
   if (hasSchema) {
-    const schema = await readOneFile(rows, fileBytes.most);
+    const schema = await readOneFile(rows);
     additions.push(() => raw.addColumnsWithSchema(schema));
   }
   if (additions.length > 1) await dataset.hold();
@@ -132,11 +130,15 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
 }
 
 /** Executes a call whose result is JSON. */
-export async function carryOut(open: OpenForCall, { operation, args, table }: Call, rows: Rows): Promise<unknown> {
+export async function carryOut(
+  open: OpenForCall,
+  { operation, args, table }: Call,
+  rows: ByteReader,
+): Promise<unknown> {
   using lease = await open(table);
   // The catalog calls each operation by its name and with its arguments, which its own types check.
   const operations: Readonly<Record<string, unknown>> = { ...readings, ...changes };
-  const run = operations[operation] as (dataset: OpenTable, args: unknown, rows: Rows) => Promise<unknown>;
+  const run = operations[operation] as (dataset: OpenTable, args: unknown, rows: ByteReader) => Promise<unknown>;
   return await run(lease.opened, args, rows);
 }
 

@@ -1,6 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { withEmptyBatch } from "../arrow/empty-batch.ts";
 import { convertLegacyBlobs } from "../arrow/legacy-blobs.ts";
+import { type ByteReader, fileBytes } from "../arrow/message-stream.ts";
 import { readFiles } from "../arrow/rows-in.ts";
 import type { OpenTable } from "./open-table.ts";
 
@@ -21,13 +22,13 @@ export interface Written {
  */
 export async function writeRows(
   dataset: OpenTable,
-  stream: ReadableStream<Uint8Array>,
+  reader: ByteReader,
   mode: "append" | "overwrite",
 ): Promise<Written> {
   let rows = 0;
   let files = 0;
   let version = 0;
-  for await (const part of readFiles(stream)) {
+  for await (const part of readFiles(reader)) {
     const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
     const columns = hasNewColumns ? await convertLegacyBlobs(part.file) : undefined;
     const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];
@@ -51,10 +52,13 @@ export async function writeRows(
  *
  * @throws CatalogError InvalidInput; PayloadTooLarge if the rows exceed one file.
  */
-export async function readOneFile(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Buffer> {
-  for await (const { file, isLast } of readFiles(stream)) {
+export async function readOneFile(reader: ByteReader): Promise<Buffer> {
+  for await (const { file, isLast } of readFiles(reader)) {
     if (isLast) return file;
-    throw new CatalogError("PayloadTooLarge", `a merge has at most ${bytesMax} bytes of rows. Send several merges`);
+    throw new CatalogError(
+      "PayloadTooLarge",
+      `a merge has at most ${fileBytes.most} bytes of rows. Send several merges`,
+    );
   }
   throw new Error("a stream has one file at least");
 }
