@@ -33,7 +33,8 @@ export function delimiterFor(id: readonly string[]): string {
 
 /**
  * Converts a request to HTTP. The identifier becomes part of the path, fields of the query become parameters, and all
- * others become JSON. Lists become repeated parameters.
+ * others become JSON. Lists become repeated parameters. The default delimiter is in no part of the identifier, which
+ * would otherwise be that of another object.
  */
 export function httpRequest(
   shape: RequestShape,
@@ -41,7 +42,7 @@ export function httpRequest(
   options: { readonly delimiter?: string } = {},
 ): HttpRequest {
   const { id = [], indexName = "", ...fields } = request;
-  const { delimiter = "$" } = options;
+  const { delimiter = delimiterFor(id) } = options;
   const parameters = new URLSearchParams(delimiter === "$" ? {} : { delimiter });
   const body: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields))

@@ -11,7 +11,7 @@ import {
 import pRetry from "p-retry";
 import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
 import type { CatalogClient, ManagementClient } from "./documented-operations.ts";
-import { CatalogConnectionError, CatalogRequestError } from "./errors.ts";
+import { CatalogConnectionError, CatalogRequestError, CatalogResponseError, parseJson } from "./errors.ts";
 import type { CallOptions } from "./operation-types.ts";
 import { SilenceLimit } from "./silence.ts";
 
@@ -35,13 +35,15 @@ export interface CatalogClientOptions {
 
 const timeoutMsDefault = 30_000;
 const retriesDefault = 4;
+/** The longest delay that a catalog may request before a retry. A longer one ends the call with the error. */
+const retryAfterSecondsMax = 60;
 const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
 
 /**
  * Creates a client of a catalog with its operations as methods: `await catalog.describeTable({ id: ["films"] })`.
  *
- * Calls reject with `CatalogRequestError` if the catalog rejects the request, and with `CatalogConnectionError` if it
- * does not respond.
+ * Calls reject with `CatalogRequestError` if the catalog rejects the request, with `CatalogConnectionError` if it does
+ * not respond, and with `CatalogResponseError` if the response is not one of the operation.
  */
 export function createCatalogClient(options: CatalogClientOptions): CatalogClient {
   return createClient<CatalogClient>(contracts, options);
@@ -89,7 +91,9 @@ function call(
       if (error instanceof CatalogConnectionError) return true;
       if (!(error instanceof CatalogRequestError) || error.status !== 503) return false;
       // The catalog may request a longer delay than the backoff.
-      await sleep(Math.max((error.retryAfterSeconds ?? 0) * 1000 - retryDelay, 0), undefined, { signal });
+      const { retryAfterSeconds = 0 } = error;
+      if (retryAfterSeconds > retryAfterSecondsMax) return false;
+      await sleep(Math.max(retryAfterSeconds * 1000 - retryDelay, 0), undefined, { signal });
       return true;
     },
   });
@@ -98,13 +102,13 @@ function call(
 async function callOnce(
   client: CatalogClientOptions,
   contract: AnyContract,
-  { context: ownContext, ...fields }: Request,
+  { context: ownContext, ...request }: Request,
   { signal, body: arrow }: CallOptions,
 ): Promise<unknown> {
   const context = { ...client.context, ...ownContext };
   const hasContext = Object.keys(context).length > 0;
   const { method, path, json } = httpRequest(requestShape(contract), {
-    ...fields,
+    ...request,
     ...(hasContext && { context: withoutHeaders(context) }),
   });
   const url = client.url.replace(/\/+$/, "") + path;
@@ -116,6 +120,7 @@ async function callOnce(
   try {
     response = await (client.fetch ?? fetch)(url, {
       method,
+      redirect: "manual",
       headers: {
         ...headersOf(context),
         ...(await credentialOf(client)),
@@ -136,12 +141,22 @@ async function callOnce(
   if (!response.ok) throw new CatalogRequestError(contract.operationId, response, text);
   if (isRows) return { data: bytes, context: withHeaders({}, response.headers) };
 
-  const answer = text === "" ? {} : JSON.parse(text);
-  if (Array.isArray(answer) || typeof answer !== "object") return answer;
-  const parsed = (text === "" ? answer : contract.response.parse(answer)) as Request;
-  if (contract.bareField !== undefined)
-    return { [contract.bareField]: parsed, context: withHeaders({}, response.headers) };
-  return { ...parsed, context: withHeaders(parsed.context ?? {}, response.headers) };
+  const answer = answerOf(contract, url, text);
+  if (typeof answer !== "object") return answer;
+  const { bareField } = contract;
+  const fields = (bareField === undefined ? answer : { [bareField]: answer }) as Request;
+  return { ...fields, context: withHeaders(fields.context ?? {}, response.headers) };
+}
+
+/** Parses the text of a successful response. @throws CatalogResponseError */
+function answerOf({ operationId, response }: AnyContract, url: string, text: string): unknown {
+  const json = parseJson(text);
+  const { success, data = {}, error } = response.safeParse(json);
+  const isJson = json !== undefined || text === "";
+  if (success && isJson) return data;
+  const [issue] = error?.issues ?? [];
+  const problem = isJson ? `${issue?.path.join(".") || "the response"}: ${issue?.message}` : "text that is not JSON";
+  throw new CatalogResponseError(operationId, url, problem);
 }
 
 async function credentialOf({ apiKey, token }: CatalogClientOptions): Promise<Record<string, string>> {

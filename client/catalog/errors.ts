@@ -16,7 +16,7 @@ export class CatalogRequestError extends Error {
   constructor(operation: string, response: Response, body: string) {
     const parsed = ErrorResponse.partial().safeParse(parseJson(body));
     const { detail, error, code, request_id } = parsed.data ?? {};
-    super(`${operation}: ${detail ?? error ?? `HTTP ${response.status}`}`);
+    super(`${operation}: ${detail ?? error ?? summaryOf(response)}`);
     this.operation = operation;
     this.status = response.status;
     this.code = code;
@@ -33,14 +33,35 @@ export class CatalogConnectionError extends Error {
   constructor(operation: string, url: string, cause: unknown) {
     const reason =
       cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
-    super(`${operation}: no answer from ${URL.parse(url)?.origin ?? url}: ${reason}`, { cause });
+    super(`${operation}: no answer from ${originOf(url)}: ${reason}`, { cause });
   }
 }
 
-function parseJson(text: string): unknown {
+/** A successful response that is not one of the operation, such as the page of a login in front of the catalog. */
+export class CatalogResponseError extends Error {
+  override readonly name = "CatalogResponseError";
+
+  constructor(operation: string, url: string, problem: string) {
+    const hint = "Is it the URL of a catalog, and is this client not older than the catalog?";
+    super(`${operation}: ${originOf(url)} answered with something else: ${problem}. ${hint}`);
+  }
+}
+
+/** Parses JSON. @returns undefined for any other text. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+function originOf(url: string): string {
+  return URL.parse(url)?.origin ?? url;
+}
+
+function summaryOf({ status, headers }: Response): string {
+  const target = headers.get("location");
+  if (target === null) return `HTTP ${status}`;
+  return `HTTP ${status} redirects to ${target}. The client follows no redirects, which would send its key elsewhere`;
 }

@@ -3,7 +3,7 @@ interface Page {
 }
 
 /**
- * Iterates over all pages of a list operation.
+ * Iterates over all pages of a list operation. The last page has no token, or an empty one.
  *
  * ```ts
  * for await (const { tables } of pages(catalog.listTables, { id: ["prod"] })) console.log(tables);
@@ -15,8 +15,8 @@ export async function* pages<Request extends object, Answer extends Page>(
 ): AsyncGenerator<Answer> {
   let token: string | undefined;
   do {
-    const answer = await list({ ...request, ...(token !== undefined && { page_token: token }) });
+    const answer = await list({ ...request, ...(token && { page_token: token }) });
     yield answer;
     token = answer.page_token;
-  } while (token !== undefined);
+  } while (token);
 }

@@ -1,5 +1,5 @@
 import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protocol";
-import { messageOf, parseIdentifier } from "@tiltyard/protocol";
+import { defaultDelimiter, delimiterFor, messageOf, parseIdentifier } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
@@ -43,7 +43,7 @@ const valueLengthMax = 1_000;
  */
 export async function submitTracked(jobs: JobsApi, request: JobRequest, tracking: Tracking): Promise<TrackedJob> {
   const { job, transactionId } = await submitInTransaction(jobs, request, tracking);
-  const alter = (...actions: AlterTransactionAction[]) => alterTransaction(tracking.catalog, transactionId, actions);
+  const alter = alterationsOf(tracking, transactionId);
   const abandoned = new AbortController();
   return { job, transactionId, done: finish(), abandon: (reason) => abandoned.abort(reason) };
 
@@ -75,9 +75,8 @@ export async function submitInTransaction(
   request: JobRequest,
   tracking: Tracking,
 ): Promise<Pick<TrackedJob, "job" | "transactionId">> {
-  const { catalog } = tracking;
   const transactionId = await transactionOf(tracking);
-  const alter = (...actions: AlterTransactionAction[]) => alterTransaction(catalog, transactionId, actions);
+  const alter = alterationsOf(tracking, transactionId);
 
   let job: Job;
   try {
@@ -110,12 +109,19 @@ async function transactionOf(tracking: Tracking): Promise<string> {
   return (await management.openJob({ id: table, column })).job_id;
 }
 
-/** Alters a transaction and retries after a lost response. Setting a status or a property is idempotent. */
-async function alterTransaction(catalog: CatalogClient, id: string, actions: AlterTransactionAction[]): Promise<void> {
-  await pRetry(() => catalog.alterTransaction({ id: parseIdentifier(id), actions }), {
-    ...retries,
-    shouldRetry: ({ error }) => !(error instanceof CatalogRequestError && error.status < 500),
-  });
+/**
+ * Returns a function that alters a transaction and retries after a lost response. Setting a status or a property is
+ * idempotent.
+ */
+function alterationsOf(tracking: Tracking, transactionId: string) {
+  // The id of a job has the delimiter of the request that opened it.
+  const delimiter = "table" in tracking ? delimiterFor(tracking.table) : defaultDelimiter;
+  const id = parseIdentifier(transactionId, delimiter);
+  return (...actions: AlterTransactionAction[]) =>
+    pRetry(() => tracking.catalog.alterTransaction({ id, actions }), {
+      ...retries,
+      shouldRetry: ({ error }) => !(error instanceof CatalogRequestError && error.status < 500),
+    });
 }
 
 function status(value: TransactionStatus): AlterTransactionAction {

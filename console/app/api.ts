@@ -1,7 +1,6 @@
 import {
   type AnyContract,
   type Contracts,
-  delimiterFor,
   httpRequest,
   type Identifier,
   type ManagementContracts,
@@ -95,7 +94,7 @@ export async function call<Name extends OperationName>(
   // Unset filters are empty.
   const isUnset = ([field, value]: [string, unknown]) => shape.query.includes(field) && String(value ?? "") === "";
   const given = Object.fromEntries(Object.entries(request).filter((each) => !isUnset(each)));
-  const { method, path, json } = httpRequest(shape, given, { delimiter: delimiterFor(request.id ?? []) });
+  const { method, path, json } = httpRequest(shape, given);
   const authentication = await credentialHeaders();
   let response: Response;
   let text: string;

@@ -1,11 +1,16 @@
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { contracts } from "@tiltyard/protocol";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   type CatalogClientOptions,
   CatalogConnectionError,
   CatalogRequestError,
+  CatalogResponseError,
   createCatalogClient,
   createManagementClient,
+  pages,
 } from "../../client/index.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
@@ -140,6 +145,68 @@ describe("the client of the catalog", () => {
       CatalogConnectionError,
     );
     expect(once.sent).toHaveLength(1);
+  });
+
+  test("does not wait for a catalog that requests a delay of a day", async () => {
+    const later = () => new Response("", { status: 503, headers: { "retry-after": "86400" } });
+    const { fetch: instead, sent } = troubled(later);
+    await expect(client({ fetch: instead }).listNamespaces({})).rejects.toMatchObject({ retryAfterSeconds: 86_400 });
+    expect(sent).toHaveLength(1);
+  });
+
+  test("follows no redirect, which would send the key to another host", async () => {
+    const received: string[] = [];
+    const listen = async (answer: RequestListener) => {
+      const server = createServer(answer).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      onTestFinished(() => void server.close());
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    };
+    const other = await listen((request, response) => {
+      received.push(String(request.url));
+      response.end('{"namespaces":[]}');
+    });
+    const url = await listen((_, response) => response.writeHead(307, { location: `${other}/stolen` }).end());
+    const failed = client({ url }).listNamespaces({});
+    await expect(failed).rejects.toBeInstanceOf(CatalogRequestError);
+    await expect(failed).rejects.toThrow(`HTTP 307 redirects to ${other}/stolen`);
+    await expect(client({ url }).createNamespace({ id: ["x"] })).rejects.toMatchObject({ status: 307 });
+    expect(received).toEqual([]);
+  });
+
+  test.each([
+    ["<html>Sign in</html>", "text that is not JSON"],
+    ["", "the response: "],
+    ["null", "the response: "],
+    ["[]", "the response: "],
+    ['"text"', "the response: "],
+    ['{"tables": 7}', "tables: "],
+  ])("names the URL whose successful response is not one of the operation: %s", async (text, problem) => {
+    const answering = { fetch: async () => new Response(text), retries: 0 };
+    const failed = client(answering).listTables({});
+    await expect(failed).rejects.toBeInstanceOf(CatalogResponseError);
+    await expect(failed).rejects.toThrow(`ListTables: ${catalog.url} answered with something else: ${problem}`);
+  });
+
+  test("does not conclude from the page of a login that a namespace exists", async () => {
+    const answering = { fetch: async () => new Response("<html>Sign in</html>") };
+    await expect(client(answering).namespaceExists({ id: ["x"] })).rejects.toBeInstanceOf(CatalogResponseError);
+  });
+
+  test("addresses an object whose name contains the delimiter, and not the one with the same text", async () => {
+    await client().createNamespace({ id: ["money"] });
+    await client().declareTable({ id: ["money", "bag"] });
+    await expect(client().dropTable({ id: ["money$bag"] })).rejects.toMatchObject({ status: 404 });
+    await client().declareTable({ id: ["money$bag"] });
+    await client().dropTable({ id: ["money$bag"] });
+    await client().tableExists({ id: ["money", "bag"] });
+  });
+
+  test("ends a list at an empty page token", async () => {
+    const { fetch: instead, sent } = troubled(() => new Response('{"tables": ["t"], "page_token": ""}'));
+    const listed = [];
+    for await (const { tables } of pages(client({ fetch: instead }).listTables, { id: [] })) listed.push(...tables);
+    expect([listed, sent.length]).toEqual([["t"], 1]);
   });
 
   test.each(["apiKey", "token"])("rejects an %s with a line break without showing it", (name) => {

@@ -166,6 +166,18 @@ describe.concurrent("the transaction of a job", () => {
     expect(dashboard.jobs.get(job.id)?.metadata).toEqual({ tiltyard_transaction_id: transactionId });
   });
 
+  test("in a namespace whose name contains the delimiter ends like others", async ({ jobs }) => {
+    const { target } = await tracking();
+    const table = ["price$usd", "t"];
+    await target.catalog.createNamespace({ id: ["price$usd"] });
+    await target.catalog.declareTable({ id: table });
+    const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, { ...target, table });
+    await done;
+    const { transactions } = await target.management.listTransactions({ id: [], status: ["Succeeded"] });
+    expect(transactions).toContainEqual(expect.objectContaining({ objects: [table], operation: "OpenJob" }));
+    expect(transactionId).toMatch(/^price\$usd~/);
+  });
+
   test("of a job that could not be submitted is failed, and says why", async ({ jobs }) => {
     const { target, describe } = await tracking();
     const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
