@@ -1,11 +1,10 @@
 import { codeOf, formatError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
-import { backupCommand } from "./commands/backup.ts";
+import { backupCommand, restoreCommand } from "./commands/backup.ts";
 import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
 import { grantsCommand } from "./commands/grants.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { moveCommand } from "./commands/move.ts";
-import { restoreCommand } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
 import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";

@@ -1,7 +1,7 @@
 import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
 import { z } from "zod";
 import { mainBranch } from "../domain/branch.ts";
-import { readPage } from "../domain/page.ts";
+import { type PageRequest, readPage } from "../domain/page.ts";
 import { branchNotFound } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import { findBranch } from "../store/branches.ts";
@@ -58,9 +58,7 @@ async function readFinished(
     : finished.filter((record) => record !== undefined);
 }
 
-interface VersionPageRequest {
-  readonly page_token?: string | undefined;
-  readonly limit?: number | undefined;
+interface VersionPageRequest extends PageRequest {
   readonly descending?: boolean | undefined;
 }
 
@@ -138,9 +136,9 @@ export function toTableVersion(location: string, record: VersionRecord): TableVe
   return {
     version: record.version,
     manifest_path: `${versionsFolder(parseLocation(location), record.branch)}/${record.manifestName}`,
-    ...(record.manifestSize !== undefined && { manifest_size: record.manifestSize }),
-    ...(record.eTag !== undefined && { e_tag: record.eTag }),
+    manifest_size: record.manifestSize,
+    e_tag: record.eTag,
     timestamp_millis: record.timestampMillis,
-    ...(record.metadata !== undefined && { metadata: { ...record.metadata } }),
+    metadata: record.metadata && { ...record.metadata },
   };
 }

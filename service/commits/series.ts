@@ -120,12 +120,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
         const manifest_path = await moveAside(storage, table.location, request.manifest_path);
         const prepared = await prepareVersion(parts, current, { ...request, manifest_path });
         const { version, manifest_size, e_tag } = request;
-        const answer = {
-          version,
-          manifest_path,
-          ...(manifest_size !== undefined && { manifest_size }),
-          ...(e_tag !== undefined && { e_tag }),
-        };
+        const answer = { version, manifest_path, manifest_size, e_tag };
         held.push({ prepared, answer });
         return { version: answer };
       }

@@ -3,7 +3,7 @@ import type { JobRecord } from "../store/jobs.ts";
 
 /** Converts a job to the response of the management API. */
 export function toJob(record: JobRecord, delimiter: string): Job {
-  const { startedAtMillis, heartbeatAtMillis, endedAtMillis, reason } = record;
+  const { heartbeatAtMillis: heartbeat } = record;
   return {
     job_id: formatIdentifier([...record.namespace, record.id], delimiter),
     status: record.status,
@@ -15,12 +15,12 @@ export function toJob(record: JobRecord, delimiter: string): Job {
     progress: { ...record.progress },
     result: { ...record.result },
     attempt: record.attempt,
-    ...(startedAtMillis !== undefined && { started_at_millis: startedAtMillis }),
-    ...(heartbeatAtMillis !== undefined && { heartbeat: new Date(heartbeatAtMillis).toISOString() }),
-    ...(reason !== undefined && { reason }),
+    started_at_millis: record.startedAtMillis,
+    heartbeat: heartbeat === undefined ? undefined : new Date(heartbeat).toISOString(),
+    reason: record.reason,
     platform: { ...record.platform },
     created_at_millis: record.createdAtMillis,
     updated_at_millis: record.updatedAtMillis,
-    ...(endedAtMillis !== undefined && { ended_at_millis: endedAtMillis }),
+    ended_at_millis: record.endedAtMillis,
   };
 }

@@ -20,9 +20,14 @@ export interface List<Key> {
 /** A text in a key. Texts that no database can store are rejected. */
 export const keyText = z.string().refine((text) => text.isWellFormed() && !text.includes("\0"));
 
-interface PageRequest {
+export interface PageRequest {
   readonly page_token?: string | undefined;
   readonly limit?: number | undefined;
+}
+
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly page_token?: string;
 }
 
 /**
@@ -35,9 +40,9 @@ interface PageRequest {
 export async function readPage<Item, Key>(
   list: List<Key>,
   request: PageRequest,
-  read: (after: Key | undefined, limit: number) => Promise<Item[]>,
+  read: (after: Key | undefined, limit: number) => Promise<readonly Item[]>,
   keyOf: (item: Item) => Key,
-): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
+): Promise<Page<Item>> {
   const readFrom = async (after: Key | undefined, limit: number) => {
     const found = await read(after, limit + 1);
     const items = found.slice(0, limit);
@@ -59,7 +64,7 @@ export async function readScannedPage<Item, Key>(
   read: (after: Key | undefined, limit: number) => Promise<Part<Item, Key>>,
   keyOf: (item: Item) => Key,
   most = pageSizeMax,
-): Promise<{ readonly items: Item[]; readonly page_token?: string }> {
+): Promise<Page<Item>> {
   const limit = Math.min(request.limit ?? most, most);
   // An empty token stands for the beginning, because the protocol lets it stand for "no more" in responses.
   const after = request.page_token ? readToken(list, request.page_token) : undefined;
@@ -78,7 +83,7 @@ export async function readScannedPage<Item, Key>(
 
 /** Some items of a list with the key that the next page follows; undefined for the last page. */
 interface Part<Item, Key> {
-  readonly items: Item[];
+  readonly items: readonly Item[];
   readonly next: Key | undefined;
 }
 

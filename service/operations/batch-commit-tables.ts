@@ -1,12 +1,23 @@
-import { contracts } from "@tiltyard/protocol";
-import { commitTogether } from "../commits/commit-together.ts";
-import { toTableVersion } from "../commits/read.ts";
+import { contracts, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
+import { commitTogether, type Entry } from "../commits/commit-together.ts";
+import { deleteRanges, readRanges } from "../commits/ranges.ts";
+import { requireKnownBranch, toTableVersion } from "../commits/read.ts";
+import { recordVersion } from "../commits/record.ts";
 import { prepareAudit } from "../domain/audit.ts";
+import { branchOf } from "../domain/branch.ts";
+import { requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { deregisterTable } from "../dropping/drop.ts";
+import { toPath } from "../store/path.ts";
+import type { Session } from "../store/store.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
-import { identifierOf, prepareSteps, type Result } from "./batch-steps.ts";
-import type { Handler } from "./handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
+import { prepareCommit } from "./prepare-commit.ts";
+import { prepareDeclaration } from "./table.ts";
 
 const contract = contracts.batchCommitTables;
+type Operation = RequestOf<typeof contract>["operations"][number];
+type Result = ResponseOf<typeof contract>["results"][number];
+type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
 export const batchCommitTables: Handler<"batchCommitTables"> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
@@ -43,4 +54,110 @@ export const batchCommitTables: Handler<"batchCommitTables"> = async (request, c
 
 function versionResult(location: string, record: VersionRecord): Result {
   return { create_table_version: { version: toTableVersion(location, record) } };
+}
+
+/** One operation of the batch, which was prepared before any change. */
+interface Step {
+  /** A version that is placed before the commit point. */
+  readonly entry?: Entry;
+  /** Applies the operation at the commit point. @returns The result, or a version to place afterwards. */
+  readonly apply?: (session: Session, transactionId: string) => Promise<Result | LocatedVersion>;
+}
+
+/** The paths of the tables that the batch has changed so far, with the locations of those that it declares. */
+type Changed = Map<string, string | undefined>;
+
+/** Prepares the operations of a batch in order. Each one sees the changes of its predecessors. */
+async function prepareSteps(
+  operations: readonly Operation[],
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+): Promise<readonly Step[]> {
+  const changed: Changed = new Map();
+  const steps: Step[] = [];
+  for (const operation of operations) {
+    const identifier = identifierOf(operation);
+    const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
+    if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));
+    if (create_table_version)
+      steps.push(await createVersion(identifier, create_table_version, catalog, caller, changed));
+    if (delete_table_versions) steps.push(await deleteVersions(identifier, delete_table_versions, catalog, changed));
+    if (deregister_table) steps.push(deregister(identifier));
+    if (delete_table_versions || deregister_table) changed.set(toPath(identifier), undefined);
+  }
+  return steps;
+}
+
+async function declare(
+  identifier: Identifier,
+  request: Member<"declare_table">,
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+  changed: Changed,
+): Promise<Step> {
+  const { vend_credentials = false } = request;
+  const declared = { ...request, id: identifier, vend_credentials };
+  const { record, answer } = await prepareDeclaration(declared, catalog, caller);
+  changed.set(toPath(identifier), answer.location);
+  return {
+    apply: async (session) => {
+      await record(session);
+      return { declare_table: answer };
+    },
+  };
+}
+
+async function createVersion(
+  identifier: Identifier,
+  request: Member<"create_table_version">,
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+  changed: Changed,
+): Promise<Step> {
+  const location = changed.get(toPath(identifier));
+  const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
+  const prepared = await prepareCommit(catalog, caller, table, request);
+  if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
+  // The batch itself creates the state that this version follows.
+  const following = { ...prepared, base: undefined };
+  return {
+    apply: async (session, transactionId) => {
+      const record = await recordVersion(session, await requireTable(session, identifier), following, transactionId);
+      return { location: prepared.location, record };
+    },
+  };
+}
+
+async function deleteVersions(
+  identifier: Identifier,
+  request: Member<"delete_table_versions">,
+  catalog: Catalog,
+  changed: Changed,
+): Promise<Step> {
+  const branch = branchOf(request);
+  const ranges = readRanges(request.ranges);
+  if (!changed.has(toPath(identifier)))
+    await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
+  return {
+    apply: async (session) => {
+      const table = await requireTable(session, identifier);
+      await requireRecordedBranch(session, table, branch);
+      return { delete_table_versions: { deleted_count: await deleteRanges(session, table.id, branch, ranges) } };
+    },
+  };
+}
+
+function deregister(identifier: Identifier): Step {
+  return {
+    apply: async (session) => {
+      const table = await requireTable(session, identifier);
+      await deregisterTable(session, table);
+      const { location, properties } = table;
+      return { deregister_table: { id: [...identifier], location, properties: { ...properties } } };
+    },
+  };
+}
+
+function identifierOf(operation: Operation): Identifier {
+  return Object.values(operation).find((member) => member !== undefined)?.id ?? [];
 }

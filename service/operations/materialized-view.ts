@@ -1,5 +1,5 @@
 import { CatalogError, contracts, type Identifier, sourceOfView } from "@tiltyard/protocol";
-import { refreshOnNewRows } from "../automation/register.ts";
+import { registerForNewRows } from "../automation/register.ts";
 import { isWritten, requireVersion } from "../commits/read.ts";
 import { mainBranch } from "../domain/branch.ts";
 import {
@@ -37,7 +37,10 @@ export const createMaterializedView: Handler<"createMaterializedView"> = async (
   const stableRowIds = source?.hasStableRowIds ?? false;
   const change = { contract: contracts.createMaterializedView, request, caller, properties };
   const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
-  if (request.auto_refresh && id !== undefined) await refreshOnNewRows(catalog, id, request.id, caller);
+  if (request.auto_refresh && id !== undefined) {
+    const view = await requireTable(catalog.store.read, request.id);
+    await registerForNewRows(catalog, id, { kind: "refresh", target: String(view.id) }, caller);
+  }
   if (request.with_no_data ?? true) return { version };
 
   await catalog.store.write((session) => refresh.open(session));

@@ -45,7 +45,7 @@ export const listNamespaces: Handler<"listNamespaces"> = async (request, { store
     (after = "", limit) => listChildNamespaces(store.read, request.id, after, limit),
     (name) => name,
   );
-  return { namespaces: items, ...page };
+  return { namespaces: [...items], ...page };
 };
 
 export const describeNamespace: Handler<"describeNamespace"> = async (request, { store }) => {
@@ -101,7 +101,7 @@ export const listTables: Handler<"listTables"> = async (request, { store }) => {
         (name) => name,
       ),
   );
-  return { tables: items, ...page };
+  return { tables: [...items], ...page };
 };
 
 export const listAllTables: Handler<"listAllTables"> = async (request, { store }) => {

@@ -1,5 +1,5 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
-import { backfillNewRows } from "../automation/register.ts";
+import { registerForNewRows } from "../automation/register.ts";
 import { requireBranch } from "../commits/read.ts";
 import { automationOf } from "../domain/automation.ts";
 import { branchOf, requireMain } from "../domain/branch.ts";
@@ -38,8 +38,9 @@ export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (requ
   const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
   for (const { auto_backfill, outputs } of ofFunctions) {
     // All outputs of a function are filled together.
-    const [first] = outputs;
-    if (auto_backfill && first !== undefined) await backfillNewRows(catalog, request.id, first.column, caller);
+    const target = outputs[0]?.column;
+    if (auto_backfill && target !== undefined)
+      await registerForNewRows(catalog, request.id, { kind: "backfill", target }, caller);
   }
   return { ...transaction, version: result.version };
 };

@@ -2,7 +2,6 @@ import { contracts } from "@tiltyard/protocol";
 import pMap from "p-map";
 import { commit, versionsAtOnce } from "../commits/commit.ts";
 import { commitTogether } from "../commits/commit-together.ts";
-import { prepareVersion } from "../commits/prepare.ts";
 import { deleteFirstOf, deleteRanges, readRanges } from "../commits/ranges.ts";
 import { readVersions, requireBranch, requireKnownBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
@@ -10,14 +9,13 @@ import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireRecordedBranch, requireTable } from "../domain/require.ts";
 import type { Handler } from "./handler.ts";
-import { requireCommitAllowed } from "./require-commit-allowed.ts";
+import { prepareCommit } from "./prepare-commit.ts";
 
 export const createTableVersion: Handler<"createTableVersion"> = async (request, catalog, caller) => {
   const identifier = request.id;
   const table = await requireTable(catalog.store.read, identifier);
-  const prepared = await prepareVersion(catalog, table, request);
-  const { location } = prepared;
-  await requireCommitAllowed(catalog, caller, table, prepared);
+  const { location } = table;
+  const prepared = await prepareCommit(catalog, caller, table, request);
   const audit = prepareAudit({ contract: contracts.createTableVersion, request, caller, objects: [identifier] });
 
   const [record] = await commit(catalog, async (session) => {
@@ -77,9 +75,7 @@ export const batchCreateTableVersions: Handler<"batchCreateTableVersions"> = asy
     request.entries,
     async (entry) => {
       const table = await requireTable(catalog.store.read, entry.id);
-      const prepared = await prepareVersion(catalog, table, entry);
-      await requireCommitAllowed(catalog, caller, table, prepared);
-      return { identifier: entry.id, prepared };
+      return { identifier: entry.id, prepared: await prepareCommit(catalog, caller, table, entry) };
     },
     { concurrency: versionsAtOnce },
   );

@@ -5,6 +5,7 @@ import {
   contracts,
   formatIdentifier,
   type Identifier,
+  type RequestOf,
   renamedTo,
 } from "@tiltyard/protocol";
 import pMap from "p-map";
@@ -25,28 +26,36 @@ import { versionAsked } from "../refs/tags.ts";
 import type { VersionRequest } from "../rows/reader.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, renameTable as rename, type TableRecord } from "../store/tables.ts";
-import { type Catalog, type Handler, mayRead, mayWrite } from "./handler.ts";
+import { type AuthorizedCaller, type Catalog, type Handler, mayRead, mayWrite } from "./handler.ts";
 import { recordedIndices } from "./table-index.ts";
 
 export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
-  const { store, locations } = catalog;
-  const { id: identifier, properties = {} } = request;
-  const audit = prepareAudit({ contract: contracts.declareTable, request, caller, objects: [identifier] });
-  const location =
-    request.location === undefined
-      ? locations.choose(identifier)
-      : locations.requested(request.location, identifier, caller.principal);
-  const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
-
-  await store.write(
+  const audit = prepareAudit({ contract: contracts.declareTable, request, caller, objects: [request.id] });
+  const { record, answer } = await prepareDeclaration(request, catalog, caller);
+  await catalog.store.write(
     async (session) => {
-      await recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
+      await record(session);
       await audit.record(session);
     },
     { locking: "tables" },
   );
-  return { transaction_id: audit.name, location: location.uri, ...vended, properties, managed_versioning: true };
+  return { transaction_id: audit.name, ...answer };
 };
+
+/** Prepares a table without versions. @returns Its response, and the function that records it at the commit point. */
+export async function prepareDeclaration(
+  request: Omit<RequestOf<typeof contracts.declareTable>, "delimiter" | "indexName">,
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+) {
+  const { id: identifier, properties = {} } = request;
+  const location = catalog.locations.requested(request.location, identifier, caller.principal);
+  const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
+  return {
+    answer: { location: location.uri, ...vended, properties, managed_versioning: true },
+    record: (session: Session) => recordTable(session, { identifier, location, properties }, caller, mayWrite(caller)),
+  };
+}
 
 export const registerTable: Handler<"registerTable"> = async (request, catalog, caller) => {
   const { store, storage, locations, worker } = catalog;

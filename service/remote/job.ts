@@ -26,7 +26,7 @@ export const listRemoteJobs: Handler<"listRemoteJobs"> = async (request, catalog
       state: remoteState[status],
       created_at_millis,
     })),
-    ...(page_token !== undefined && { page_token }),
+    page_token,
   };
 };
 
@@ -55,7 +55,7 @@ function resultOf({ progress, result }: Job) {
     rows_failed: rows_skipped_on_error,
     rows_remaining: rows_total - rows_committed,
     source_version,
-    ...(published_version !== undefined && { published_version }),
+    published_version,
   };
 }
 

@@ -30,7 +30,7 @@ export interface TransactionPage {
 }
 
 export interface FoundTransactions<Found extends TransactionRecord = TransactionRecord> {
-  readonly records: readonly Found[];
+  readonly items: readonly Found[];
   /** The id that the next page follows; undefined after the last page. */
   readonly next: string | undefined;
 }
@@ -69,8 +69,8 @@ export async function listJobs(
   filter: TransactionFilter,
   page: TransactionPage,
 ): Promise<FoundTransactions<JobRecord>> {
-  const { records, next } = await listIn(["jobs"], session, filter, page);
-  return { records: records.filter((record) => "parameters" in record), next };
+  const { items, next } = await listIn(["jobs"], session, filter, page);
+  return { items: items.filter((record) => "parameters" in record), next };
 }
 
 async function listIn(
@@ -99,7 +99,7 @@ async function listIn(
     .sort((a, b) => (isBefore(a.id, b.id) ? -1 : 1));
   const records = found.slice(0, page.limit);
   const next = found.length > records.length ? records.at(-1)?.id : end;
-  return { records: records.filter((record) => changes(record, filter.table)), next };
+  return { items: records.filter((record) => changes(record, filter.table)), next };
 }
 
 /** Returns the conditions of the parts of a list. Each has an index on its literals (migration 0005). */

@@ -1,7 +1,15 @@
-import { CatalogError, managementContracts, parseIdentifier, shown, systemNamespaceOf } from "@tiltyard/protocol";
-import { catalogCaller } from "../../domain/audit.ts";
-import { cancel, prepareJob, writeJob } from "../../domain/job.ts";
-import { createJobKey as create } from "../../domain/job-key.ts";
+import {
+  CatalogError,
+  isOpen,
+  managementContracts,
+  parseIdentifier,
+  shown,
+  systemNamespaceOf,
+} from "@tiltyard/protocol";
+import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
+import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
+import { catalogCaller, recordAudit } from "../../domain/audit.ts";
+import { cancel, prepareJob, principalOfJob, writeJob } from "../../domain/job.ts";
 import { toJob } from "../../domain/job-summary.ts";
 import { presentTable } from "../../domain/job-table.ts";
 import { openOnce } from "../../domain/open-job.ts";
@@ -10,6 +18,7 @@ import { parametersOf } from "../../domain/parameters.ts";
 import { requireJob } from "../../domain/require.ts";
 import { listDefinitions } from "../../rows/definitions.ts";
 import { literal } from "../../rows/sql-text.ts";
+import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
 import { findTable } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
@@ -18,13 +27,8 @@ import { linesOf } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
 export const openJob: Handler<"openJob"> = async (request, { store }, caller) => {
-  const job = prepareJob({
-    contract: managementContracts.openJob,
-    request,
-    caller,
-    table: request.id,
-    parameters: parametersOf({ ...request }),
-  });
+  const contract = managementContracts.openJob;
+  const job = prepareJob({ contract, request, caller, table: request.id, parameters: parametersOf({ ...request }) });
   await store.write((session) => job.open(session));
   return { job_id: job.name };
 };
@@ -39,10 +43,7 @@ export const listJobs: Handler<"listJobs"> = async (request, { store }) => {
   const { items, ...page } = await readScannedPage(
     { name: `jobs ${ascending}`, key: keyText },
     request,
-    async (after, limit) => {
-      const { records, next } = await list(store.read, filter, { after, limit, ascending });
-      return { items: [...records], next };
-    },
+    (after, limit) => list(store.read, filter, { after, limit, ascending }),
     ({ id }) => id,
     pageSizeMax,
   );
@@ -59,10 +60,34 @@ export const describeJob: Handler<"describeJob"> = async ({ id, delimiter }, { s
   job: toJob(await requireJob(store.read, id), delimiter),
 });
 
+/**
+ * Creates the key of an attempt and deletes the earlier keys of the job. The audit records the principal of the key for
+ * all changes of the job. The opener of the job and the caller must have the rights of the job.
+ */
 export const createJobKey: Handler<"createJobKey"> = async (request, { store, isolatedNamespaces }, caller) => {
-  const { id, attempt } = request;
-  const made = await store.write((session) => create(session, { caller, request }, id, attempt, isolatedNamespaces));
-  return { transaction_id: made.transaction, api_key_id: made.id, principal: made.principal, key: made.key };
+  const { id: identifier, attempt } = request;
+  return store.write(async (session) => {
+    const job = await requireJob(session, identifier);
+    if (!isOpen(job) || job.attempt !== attempt)
+      throw new CatalogError(
+        "ConcurrentModification",
+        `the job is ${job.status}, and its latest attempt is ${job.attempt}`,
+      );
+    await deleteJobKeys(session, job.id, Date.now() - afterEndMs);
+    const principal = principalOfJob(job);
+    const { id, key } = generateApiKey();
+    const of = { id: job.id, attempt, creator: caller.principal.name };
+    await putApiKey(session, id, principal, hashApiKey(key), of);
+    // A key without rights would only fail later, within the job.
+    await grantsOfAttempt(session, of, isolatedNamespaces).catch((error: unknown) => {
+      if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+      throw new CatalogError("PermissionDenied", error.message, { cause: error });
+    });
+    const properties = { api_key_id: id, principal, attempt: String(attempt) };
+    const contract = managementContracts.createJobKey;
+    const transaction_id = await recordAudit(session, { contract, request, caller, objects: job.objects, properties });
+    return { transaction_id, api_key_id: id, principal, key };
+  });
 };
 
 export const cancelJob: Handler<"cancelJob"> = async (request, { store }, caller) => {
@@ -116,15 +141,14 @@ export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) 
   return {
     errors: result.rows.map((row) => {
       const text = (name: string) => row[names.indexOf(name)]?.text;
-      const [fragment, address] = [text("fragment_id"), text("row_address")];
       const trace = text("error_trace")?.slice(-shown.traceCharacters).toWellFormed();
       return {
         type: text("error_type") ?? "",
         message: (text("error_message") ?? "").slice(0, shown.characters).toWellFormed(),
-        ...(trace && { trace }),
+        trace: trace === "" ? undefined : trace,
         column: text("column_name") ?? "",
-        ...(fragment !== undefined && { fragment_id: fragment }),
-        ...(address !== undefined && { row_address: address }),
+        fragment_id: text("fragment_id"),
+        row_address: text("row_address"),
         timestamp: text("timestamp") ?? "",
       };
     }),

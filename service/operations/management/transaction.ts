@@ -15,10 +15,7 @@ export const listTransactions: Handler<"listTransactions"> = async (request, { s
   const { items, ...page } = await readScannedPage(
     { name: `transactions ${ascending}`, key: keyText },
     request,
-    async (after, limit) => {
-      const { records, next } = await list(store.read, filter, { after, limit, ascending });
-      return { items: [...records], next };
-    },
+    (after, limit) => list(store.read, filter, { after, limit, ascending }),
     ({ id }) => id,
     pageSizeMax,
   );

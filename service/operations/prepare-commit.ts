@@ -2,7 +2,7 @@ import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { isAllowed } from "../auth/authorize.ts";
 import { manifestBytesMax, manifestOf, requireReadableBases } from "../commits/bases.ts";
 import { branchFolder, versionsFolder } from "../commits/manifest.ts";
-import type { PreparedVersion } from "../commits/prepare.ts";
+import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
 import { requireVersion } from "../commits/read.ts";
 import { differingFragments } from "../rows/manifest-file.ts";
 import { readManifest } from "../rows/schema-metadata.ts";
@@ -11,22 +11,24 @@ import type { TableRecord } from "../store/tables.ts";
 import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
 
 /**
- * Checks the content of a version before its commit point: the caller may read all its files, and a job changes only
- * its own rows of Geneva's tables, which jobs share.
+ * Prepares a commit and checks its content: the caller may read all files of the version, and a job changes only its own
+ * rows of Geneva's tables, which jobs share.
  *
  * @param table The table, or only the location of one that the same batch declares.
- * @throws CatalogError PermissionDenied; InvalidInput if the version cannot be read.
+ * @throws CatalogError PermissionDenied; InvalidInput if the version cannot be read; also like `prepareVersion`
  */
-export async function requireCommitAllowed(
+export async function prepareCommit(
   catalog: Catalog,
   caller: AuthorizedCaller,
   table: TableRecord | { readonly location: string },
-  prepared: PreparedVersion,
-): Promise<void> {
+  request: VersionRequest,
+): Promise<PreparedVersion> {
+  const prepared = await prepareVersion(catalog, table, request);
   await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
   const isRetry = prepared.identity === undefined;
   if ("id" in table && !isRetry && !mayWrite(caller)(table.identifier))
     await requireOwnRecords(catalog, caller, table, prepared);
+  return prepared;
 }
 
 /**
