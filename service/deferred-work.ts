@@ -1,13 +1,15 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
-import { deleteExpiredTransactions } from "./domain/retention.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
 import { endGenevaRecord } from "./rows/geneva-record.ts";
 import { createColumnRecorder } from "./rows/record-columns.ts";
+import { deleteExpiredRecords } from "./store/audit.ts";
 import { noteTime } from "./store/clock.ts";
 import { listUnreadTables } from "./store/columns.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
+import { deleteExpiredJobs } from "./store/jobs.ts";
+import type { Store } from "./store/store.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
 
@@ -15,6 +17,8 @@ import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
 const searchEveryMs = 60_000;
 /** The interval between deletions of expired records. */
 const retainEveryMs = 3_600_000;
+/** The number of records that one step deletes within some milliseconds. */
+const retainStepRows = 1_000;
 /** The number of dropped tables that one search reads. */
 const hastenedAtOnce = 1_000;
 
@@ -31,6 +35,20 @@ function once(work: (...args: Parameters<TaskHandler>) => Promise<void>): TaskHa
     await work(subject, lease);
     return undefined;
   };
+}
+
+/**
+ * Deletes the oldest expired audit records and jobs, in one database transaction of limited size, so that other writers
+ * wait only briefly. Open ones are retained.
+ *
+ * @returns The number of deleted records; 0 if none has expired.
+ */
+export async function deleteExpiredTransactions(store: Store, retentionMs: number): Promise<number> {
+  const beforeMillis = Date.now() - retentionMs;
+  return store.write(async (session) => {
+    const records = await deleteExpiredRecords(session, beforeMillis, retainStepRows);
+    return records + (await deleteExpiredJobs(session, beforeMillis, retainStepRows));
+  });
 }
 
 export interface DeferredWorkParts extends AutomationParts {

@@ -1,18 +1,14 @@
 import { type AnyContract, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { batchCommitTables } from "./operations/batch-commit-tables.ts";
 import type { AuthorizedCaller, Catalog, Handler, Operations } from "./operations/handler.ts";
-import * as apiKey from "./operations/management/api-key.ts";
-import * as grant from "./operations/management/grant.ts";
 import * as job from "./operations/management/job.ts";
 import * as jobAttempt from "./operations/management/job-attempt.ts";
 import * as maintenance from "./operations/management/maintenance.ts";
 import * as policy from "./operations/management/policy.ts";
 import * as principal from "./operations/management/principal.ts";
-import * as row from "./operations/management/row.ts";
 import * as search from "./operations/management/search.ts";
 import * as managedTable from "./operations/management/table.ts";
 import * as listedTransaction from "./operations/management/transaction.ts";
-import * as version from "./operations/management/version.ts";
 import * as materializedView from "./operations/materialized-view.ts";
 import * as namespace from "./operations/namespace.ts";
 import * as table from "./operations/table.ts";
@@ -35,8 +31,6 @@ export interface Operation {
 
 /** The handlers by the names of their contracts. A missing one does not compile. */
 const handlers: { readonly [Name in keyof Operations]: Handler<Name> } = {
-  ...apiKey,
-  ...grant,
   ...job,
   ...jobAttempt,
   ...listedTransaction,
@@ -46,7 +40,6 @@ const handlers: { readonly [Name in keyof Operations]: Handler<Name> } = {
   ...namespace,
   ...policy,
   ...principal,
-  ...row,
   ...search,
   ...table,
   ...tableBranch,
@@ -56,7 +49,6 @@ const handlers: { readonly [Name in keyof Operations]: Handler<Name> } = {
   ...tableTag,
   ...tableVersion,
   ...transaction,
-  ...version,
   batchCommitTables,
   ...remoteHandlers,
 };

@@ -5,18 +5,12 @@ import type { ReadObject } from "../storage/object-store.ts";
 import { findTableAt } from "../store/tables.ts";
 import { versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
-import type { PreparedVersion } from "./prepare.ts";
 
 /** A manifest in the folder of a table. */
 export interface ManifestFile {
   readonly location: string;
   readonly branch: string;
   readonly name: string;
-}
-
-/** Returns the staged manifest of a prepared commit. */
-export function manifestOf({ location, branch, committedName: name }: PreparedVersion): ManifestFile {
-  return { location, branch, name };
 }
 
 /** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */

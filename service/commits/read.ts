@@ -111,13 +111,11 @@ export async function requireVersion(
   branch: string,
   version: number | undefined,
 ): Promise<VersionRecord> {
-  const find = async () => {
-    const read = async () => {
-      const record = await findVersion(parts.store.read, table.id, branch, version ?? 0);
-      return record === undefined || record.held ? [] : [record];
-    };
-    return (await readFinished(parts, table.location, read))[0];
+  const read = async () => {
+    const record = await findVersion(parts.store.read, table.id, branch, version ?? 0);
+    return record === undefined || record.held ? [] : [record];
   };
+  const find = async () => (await readFinished(parts, table.location, read))[0];
   let found = version === undefined ? await catchUp(parts, table, branch) : await find();
   if (found === undefined && version !== undefined) {
     // A record may have been withdrawn because a writer outside the catalog owns the version.

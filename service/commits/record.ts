@@ -1,6 +1,6 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
-import { automationOf } from "../domain/automation.ts";
 import { mainBranch } from "../domain/branch.ts";
+import { automationOf } from "../domain/policy.ts";
 import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";

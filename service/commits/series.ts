@@ -1,16 +1,10 @@
-import {
-  type AnyContract,
-  CatalogError,
-  formatIdentifier,
-  type Identifier,
-  type TableVersion,
-} from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
 import { prepareAudit } from "../domain/audit.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { applyPolicy } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Caller } from "../domain/transaction.ts";
+import type { TableChange } from "../domain/transaction.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session } from "../store/store.ts";
@@ -22,11 +16,9 @@ import { type PreparedVersion, prepareVersion, type VersionRequest } from "./pre
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
 
-/** The operation and the caller of commits, for the audit. */
-export interface Change {
-  readonly contract: AnyContract;
-  readonly request: { readonly id: Identifier; readonly delimiter: string; readonly branch?: string | undefined };
-  readonly caller: Caller;
+/** A change of the rows of a branch. */
+export interface Change extends TableChange {
+  readonly request: TableChange["request"] & { readonly branch?: string | undefined };
   /** The properties of the table from the first commit on. If undefined, they do not change. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
 }
@@ -73,7 +65,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];
     let present: TableRecord | undefined;
     const apply = async (session: Session): Promise<LocatedVersion[]> => {
-      const table = "id" in current ? await requireSame(session, current) : await makeTable(session, current);
+      const table = "id" in current ? await requireSame(session, current) : await record(session, current);
       present = table;
       const records = [];
       for (const each of entries.length > 0 ? [] : prepared)
@@ -104,7 +96,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
     await applyPolicy(session, { ...table, properties }, change.caller);
   }
 
-  async function makeTable(session: Session, { location, properties }: NewTable): Promise<TableRecord> {
+  function record(session: Session, { location, properties }: NewTable): Promise<TableRecord> {
     return recordTable(session, { identifier, location: parseLocation(location), properties }, change.caller);
   }
 

@@ -5,7 +5,7 @@ import type { Store } from "../store/store.ts";
 import { type NewJob, prepareJob, requireNameable } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
 import { requireTable } from "./require.ts";
-import type { Change, Origin } from "./transaction.ts";
+import type { TableChange } from "./transaction.ts";
 
 /**
  * Opens a job unless an open job does the same work. Two such jobs would undo each other's work.
@@ -33,16 +33,12 @@ export async function openOnce(store: Store, job: NewJob): Promise<string> {
   );
 }
 
-interface TableRequest extends Origin, Pick<Change, "contract"> {
-  readonly request: { readonly id: Identifier; readonly delimiter: string };
-}
-
 /**
  * Opens the job of a request about one table, with the parameters of the request.
  *
  * @throws CatalogError like `requireNameable` and `openOnce`.
  */
-export async function openTableJob(store: Store, { contract, request, caller }: TableRequest): Promise<string> {
+export async function openTableJob(store: Store, { contract, request, caller }: TableChange): Promise<string> {
   requireNameable(request.id);
   const parameters = parametersOf({ ...request });
   const job = prepareJob({ contract, request, caller, table: request.id, parameters });

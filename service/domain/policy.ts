@@ -5,7 +5,6 @@ import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
 import { recordAudit } from "./audit.ts";
-import { automationOf } from "./automation.ts";
 import { requireTable } from "./require.ts";
 import type { Caller, Origin } from "./transaction.ts";
 
@@ -25,6 +24,11 @@ export const policyNames = {
 } as const satisfies Partial<Record<Automation["kind"], PolicyName>>;
 
 type Properties = TableRecord["properties"];
+
+/** Returns the task that opens the jobs for new rows of a table. */
+export function automationOf(tableId: number) {
+  return { kind: "automate", subject: String(tableId) } as const;
+}
 
 /** Reports whether properties contain any part of a policy. */
 export function hasPolicy(properties: Properties): boolean {

@@ -21,7 +21,12 @@ export interface Change extends Origin {
   readonly contract: Pick<AnyContract, "operationId">;
   /** The identifiers of the changed objects, the main one first. */
   readonly objects: readonly Identifier[];
-  readonly properties?: Readonly<Record<string, string>>;
+  readonly properties?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A change of the table that a request names. */
+export interface TableChange extends Omit<Change, "objects"> {
+  readonly request: { readonly id: Identifier; readonly delimiter: string };
 }
 
 /** The names of a transaction of the protocol: an audit record or a job. */

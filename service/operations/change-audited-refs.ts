@@ -1,25 +1,20 @@
-import type { Identifier } from "@tiltyard/protocol";
 import { carryOut, prepareAudit } from "../domain/audit.ts";
-import type { Change } from "../domain/transaction.ts";
+import type { TableChange } from "../domain/transaction.ts";
 import { changeRefs } from "../refs/ref-files.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
 import type { Catalog } from "./handler.ts";
 
-/** A change with the name of its tag or branch as a property, for the audit. */
-interface RefChange extends Omit<Change, "objects"> {
-  readonly request: { readonly id: Identifier; readonly delimiter: string };
-}
-
 /**
  * Changes a tag or a branch of a table, one change at a time, and records the change in the audit.
  *
+ * @param change The change, with the name of the tag or branch as a property.
  * @param prepare Validates the change and returns it. A rejected request is not recorded in the audit.
  * @returns The common response of these operations.
  */
 export async function changeAuditedRefs(
   catalog: Catalog,
-  change: RefChange,
+  change: TableChange,
   prepare: (table: TableRecord, lease: Lease) => Promise<() => Promise<void>>,
 ): Promise<{ transaction_id: string }> {
   const audit = prepareAudit({ ...change, objects: [change.request.id] });

@@ -1,6 +1,6 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { isAllowed } from "../auth/authorize.ts";
-import { manifestBytesMax, manifestOf, requireReadableBases } from "../commits/bases.ts";
+import { manifestBytesMax, requireReadableBases } from "../commits/bases.ts";
 import { branchFolder, versionsFolder } from "../commits/manifest.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
 import { requireVersion } from "../commits/read.ts";
@@ -24,7 +24,8 @@ export async function prepareCommit(
   request: VersionRequest,
 ): Promise<PreparedVersion> {
   const prepared = await prepareVersion(catalog, table, request);
-  await requireReadableBases(catalog, manifestOf(prepared), mayRead(caller));
+  const { location, branch, committedName: name } = prepared;
+  await requireReadableBases(catalog, { location, branch, name }, mayRead(caller));
   const isRetry = prepared.identity === undefined;
   if ("id" in table && !isRetry && !mayWrite(caller)(table.identifier))
     await requireOwnRecords(catalog, caller, table, prepared);

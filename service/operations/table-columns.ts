@@ -1,10 +1,10 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
 import { registerForNewRows } from "../automation/register.ts";
 import { requireBranch } from "../commits/read.ts";
-import { automationOf } from "../domain/automation.ts";
 import { branchOf, requireMain } from "../domain/branch.ts";
 import { requireNameable } from "../domain/job.ts";
 import { openTableJob, requireNoOpenBackfill } from "../domain/open-job.ts";
+import { automationOf } from "../domain/policy.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import { toLanceType } from "../rows/arrow/arrow-schema.ts";

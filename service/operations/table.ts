@@ -1,5 +1,4 @@
 import {
-  type AnyContract,
   CatalogError,
   checkIdentifier,
   contracts,
@@ -9,6 +8,7 @@ import {
   renamedTo,
 } from "@tiltyard/protocol";
 import pMap from "p-map";
+import { isAllowed } from "../auth/authorize.ts";
 import { adoptTable } from "../commits/adopt.ts";
 import { requireReadableBases } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
@@ -19,11 +19,11 @@ import { branchOf, mainBranch } from "../domain/branch.ts";
 import { requireNoOpenJob } from "../domain/job-table.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
-import type { Origin } from "../domain/transaction.ts";
-import { vendCredentials } from "../domain/vending.ts";
+import type { TableChange } from "../domain/transaction.ts";
 import { deregisterTable as deregister, dropTable as drop } from "../dropping/drop.ts";
 import { versionAsked } from "../refs/tags.ts";
 import type { VersionRequest } from "../rows/reader.ts";
+import { parseLocation } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, renameTable as rename, type TableRecord } from "../store/tables.ts";
 import { type AuthorizedCaller, type Catalog, type Handler, mayRead, mayWrite } from "./handler.ts";
@@ -109,6 +109,28 @@ export const describeTable: Handler<"describeTable"> = async (request, catalog, 
   };
 };
 
+/**
+ * Vends credentials for the folder of a table, for responses with its location. They allow writing if the caller may
+ * write the table, and reading otherwise. Requests receive them unless they decline them.
+ *
+ * @param uri The location of the table.
+ * @throws CatalogError ServiceUnavailable, InvalidInput
+ */
+async function vendCredentials(
+  { credentials }: Catalog,
+  { principal }: AuthorizedCaller,
+  identifier: Identifier,
+  uri: string,
+  { vend_credentials = true }: { readonly vend_credentials?: boolean | undefined },
+): Promise<{ readonly storage_options?: Record<string, string> }> {
+  if (credentials === undefined || !vend_credentials) return {};
+  const location = parseLocation(uri);
+  const vend = await credentials.for(location);
+  if (vend === undefined) return {};
+  const access = isAllowed(principal, { role: "writer", object: identifier }) ? "write" : "read";
+  return { storage_options: await vend({ location, access, principal: principal.name }) };
+}
+
 /** Returns the fields that need the dataset. A table that is only declared has none of them. */
 async function detailsOf({ rows }: Catalog, at: VersionRequest) {
   const { version, result } = await rows.read("details", at, {});
@@ -140,7 +162,7 @@ export const deregisterTable: Handler<"deregisterTable"> = (request, catalog, ca
 /** Removes a table from the catalog, in one database transaction with its audit record. */
 async function remove(
   { store, worker }: Catalog,
-  change: Origin & { readonly contract: AnyContract; readonly request: { readonly id: Identifier } },
+  change: TableChange,
   removeIn: (session: Session, table: TableRecord) => Promise<void>,
 ) {
   const identifier = change.request.id;

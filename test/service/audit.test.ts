@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deleteExpiredTransactions } from "../../service/domain/retention.ts";
+import { deleteExpiredTransactions } from "../../service/deferred-work.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
 import {

@@ -1,10 +1,19 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Identifier, viewDefinitionPrefix as prefix, sourceOfView } from "@tiltyard/protocol";
+import {
+  formatIdentifier,
+  type Identifier,
+  viewDefinitionPrefix as prefix,
+  shown,
+  sourceOfView,
+} from "@tiltyard/protocol";
 import { z } from "zod";
+import { readVersionRecords, requireBranch, toTableVersion } from "../../commits/read.ts";
+import { branchOf } from "../../domain/branch.ts";
 import { readPage } from "../../domain/page.ts";
 import { setProtected } from "../../domain/protection.ts";
 import { requireTable } from "../../domain/require.ts";
 import { undropTable as undrop } from "../../dropping/undrop.ts";
+import { findAuditRecord } from "../../store/audit.ts";
 import { listDroppedTables as list } from "../../store/dropped-tables.ts";
 import { listTablesWith } from "../../store/tables.ts";
 import { type Handler, mayRead } from "../handler.ts";
@@ -68,3 +77,37 @@ function sourceOf(properties: Readonly<Record<string, string>>): Identifier | un
     return undefined;
   }
 }
+
+/** The maximum number of versions of a page. Each needs a read of its transaction. */
+const pageSizeMax = 100;
+
+export const listTableHistory: Handler<"listTableHistory"> = async (request, catalog) => {
+  const { read } = catalog.store;
+  const branch = branchOf(request);
+  const table = await requireTable(read, request.id);
+  await requireBranch(catalog, table, branch);
+  const limit = Math.min(request.limit ?? pageSizeMax, pageSizeMax);
+  const { items, ...page } = await readVersionRecords(catalog, table, branch, { ...request, limit, descending: true });
+  const versions = items.map(async (record) => {
+    const id = [...request.id.slice(0, -1), record.transactionId];
+    const transaction = await findAuditRecord(read, id);
+    return {
+      ...toTableVersion(table.location, record),
+      ...(transaction && {
+        transaction_id: formatIdentifier(id, request.delimiter),
+        operation: transaction.operation,
+        principal: transaction.principal,
+      }),
+    };
+  });
+  return { versions: await Promise.all(versions), ...page };
+};
+
+const rowsWhenAbsent = 20;
+
+export const listTableRows: Handler<"listTableRows"> = async (request, { rows }, caller) => {
+  const { offset, filter, sort, descending, like, like_row, columns, whole } = request;
+  const limit = Math.min(request.limit ?? rowsWhenAbsent, whole ? 1 : shown.rows);
+  const args = { limit, offset, filter, sort, descending, like, like_row, columns, whole };
+  return (await rows.read("firstRows", { ...request, caller }, args)).result;
+};
