@@ -38,12 +38,16 @@ const allowedLocation = z.string().transform((text, context) => {
   };
 });
 
-/** Parses a positive integer. */
-const numberOf = (what: string) =>
+/** Parses an integer, which is positive by default. */
+const numberOf = (what: string, pattern = /^[1-9]\d{0,8}$/) =>
+  z.string().regex(pattern, `must be a number of ${what}`).transform(Number);
+
+/** Parses texts that are separated by commas. */
+const listOf = (pattern: RegExp, what: string) =>
   z
     .string()
-    .regex(/^[1-9]\d{0,8}$/, `must be a number of ${what}`)
-    .transform(Number);
+    .transform((text) => text.split(","))
+    .refine((texts) => texts.every((each) => pattern.test(each)), `must be ${what}`);
 
 const defaultHost = "127.0.0.1";
 const loopback = ["127.0.0.1", "::1", "localhost"];
@@ -71,11 +75,7 @@ const Environment = z.object({
       if (message !== undefined) context.addIssue({ code: "custom", message, input: undefined });
     })
     .optional(),
-  TILTYARD_DATABASE_CONNECTIONS: z
-    .string()
-    .regex(/^[1-9]\d{0,3}$/, "must be a number of connections")
-    .transform(Number)
-    .default(10),
+  TILTYARD_DATABASE_CONNECTIONS: numberOf("connections", /^[1-9]\d{0,3}$/).default(10),
   TILTYARD_WAREHOUSE: location.optional(),
   TILTYARD_NEW_CATALOG: flag,
   TILTYARD_ALLOWED_LOCATIONS: z
@@ -105,11 +105,7 @@ const Environment = z.object({
   TILTYARD_IDLE_CONNECTIONS: numberOf("connections").default(2_048),
   TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS: numberOf("connections").default(512),
   TILTYARD_FAILED_CREDENTIALS: numberOf("refused credentials a minute").default(100),
-  TILTYARD_TRUSTED_PROXIES: z
-    .string()
-    .regex(/^\d$/, "must be a number of proxies, 9 at most")
-    .transform(Number)
-    .default(0),
+  TILTYARD_TRUSTED_PROXIES: numberOf("proxies, 9 at most", /^\d$/).default(0),
   TILTYARD_DROP_RETENTION: z
     .string()
     .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
@@ -128,16 +124,11 @@ const Environment = z.object({
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_REMOTE_DATABASES: z.enum(["on", "off"]).default("off"),
-  TILTYARD_ISOLATED_NAMESPACES: z
-    .string()
-    .regex(/^[^\s,$]+(,[^\s,$]+)*$/, "must be names of namespaces, separated by commas: vision,speech")
-    .transform((names) => names.split(","))
-    .default([]),
-  TILTYARD_RAY_CLUSTERS: z
-    .string()
-    .regex(/^[^\s,]+(,[^\s,]+)*$/, "must be the names in the runner's file, separated by commas: default,gpu")
-    .transform((names) => names.split(","))
-    .optional(),
+  TILTYARD_ISOLATED_NAMESPACES: listOf(
+    /^[^\s$]+$/,
+    "names of namespaces, separated by commas: vision,speech",
+  ).optional(),
+  TILTYARD_RAY_CLUSTERS: listOf(/^\S+$/, "the names in the runner's file, separated by commas: default,gpu").optional(),
   TILTYARD_VEND_CREDENTIALS: flag,
   TILTYARD_VEND_S3_ROLE: z
     .string()
@@ -233,7 +224,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     /** Interprets the database name of LanceDB's remote client as a namespace. */
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
     /** The namespaces below the root that contain their own Geneva records. */
-    isolatedNamespaces: values.TILTYARD_ISOLATED_NAMESPACES,
+    isolatedNamespaces: values.TILTYARD_ISOLATED_NAMESPACES ?? [],
     /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
     rayClusters: values.TILTYARD_RAY_CLUSTERS,
     /** The parameters of credential vending; undefined if it is disabled. */
