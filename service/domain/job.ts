@@ -1,6 +1,4 @@
-import { isDeepStrictEqual } from "node:util";
 import {
-  type AlterTransactionAction,
   CatalogError,
   defaultDelimiter,
   formatIdentifier,
@@ -14,7 +12,6 @@ import { insertJob, type JobRecord, type NewJobRecord, updateJob } from "../stor
 import type { Session } from "../store/store.ts";
 import { insertTask } from "../store/tasks.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
-import { isParameter } from "./parameters.ts";
 import { requireTable } from "./require.ts";
 import { type Caller, type Change, newTransaction, type TransactionNames } from "./transaction.ts";
 
@@ -60,7 +57,7 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
 };
 
 /** The maximum length of the parameters of a job as JSON, and of its properties. */
-const propertiesLengthMax = 224 * 1024;
+export const propertiesLengthMax = 224 * 1024;
 
 /** Returns a changed job. The first change to a final status is the end of the job. */
 export function changed(job: JobRecord, changes: Partial<JobRecord>): JobRecord {
@@ -90,77 +87,27 @@ export async function writeJob(session: Session, job: JobRecord): Promise<void> 
   await insertTask(session, { kind: "end_record", subject: JSON.stringify([...job.namespace, job.id]) });
 }
 
-type State = Pick<JobRecord, "status" | "properties" | "operation">;
-
-/**
- * Applies actions of AlterTransaction in order to the status and the properties of a job. Its reason is presented as a
- * property. An ended job accepts only actions without an effect, so that a request can be retried after a lost response.
- *
- * @returns The new job; the same object if nothing changes in an ended job.
- * @throws CatalogError ConcurrentModification for a forbidden transition, for a change of an ended job, and for a
- * triggered mode `Fail`; InvalidInput for a parameter. After an error, none of the actions is applied.
- */
-export function applyActions(job: JobRecord, actions: readonly AlterTransactionAction[]): JobRecord {
-  const { operation, status, reason, properties } = job;
-  const given: State = { operation, status, properties: { ...properties, ...(reason !== undefined && { reason }) } };
-  const applied = actions.reduce(applyAction, given);
-  if (!isOpen(job)) {
-    if (isDeepStrictEqual(applied, given)) return job;
-    throw new CatalogError("ConcurrentModification", `the job has ended as ${status}: its properties cannot change`);
-  }
-  requireFitting("properties", applied.properties, propertiesLengthMax);
-  const { reason: newReason, ...newProperties } = applied.properties;
-  return changed(job, { status: applied.status, reason: newReason, properties: newProperties });
-}
-
 /** Requires that properties do not exceed a length as JSON. @throws CatalogError InvalidInput */
-export function requireFitting(what: string, properties: State["properties"], lengthMax: number): void {
+export function requireFitting(what: string, properties: Readonly<Record<string, string>>, lengthMax: number): void {
   if (JSON.stringify(properties).length > lengthMax)
     throw new CatalogError("InvalidInput", `${what}: must have at most ${lengthMax} characters as JSON`);
 }
 
 /**
- * Reports whether Lance's clients can name a table. All of them join the parts of its identifier with the default
- * delimiter.
+ * Requires a table that Lance's clients can name, because no job could open any other. All of them join the parts of its
+ * identifier with the default delimiter.
+ *
+ * @throws CatalogError InvalidInput
  */
-export function isNameable(table: Identifier): boolean {
-  return table.every((part) => !part.includes(defaultDelimiter));
-}
-
-/** Requires a table that Lance's clients can name, because no job could open any other. @throws CatalogError InvalidInput */
 export function requireNameable(table: Identifier): void {
-  if (isNameable(table)) return;
+  if (table.every((part) => !part.includes(defaultDelimiter))) return;
   throw new CatalogError(
     "InvalidInput",
     `id: Lance's clients interpret each ${defaultDelimiter} in a name as a delimiter, so no job can open this table: rename it`,
   );
 }
 
-function applyAction(state: State, action: AlterTransactionAction): State {
-  const { setStatusAction, setPropertyAction, unsetPropertyAction } = action;
-  if (setStatusAction !== undefined) return { ...state, status: move(state.status, setStatusAction.status) };
-  const name = setPropertyAction?.key ?? unsetPropertyAction?.key ?? "";
-  // A runner executes the parameters with the rights of the job's opener.
-  if (isParameter(state.operation, name))
-    throw new CatalogError(
-      "InvalidInput",
-      `property ${JSON.stringify(name)} is a parameter of ${state.operation}: open another job to change it`,
-    );
-  const properties = new Map(Object.entries(state.properties));
-  if (setPropertyAction !== undefined) {
-    const { key, value, mode } = setPropertyAction;
-    if (properties.has(key) && mode === "Fail")
-      throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is set already`);
-    if (!properties.has(key) || mode !== "Skip") properties.set(key, value);
-  }
-  if (unsetPropertyAction !== undefined) {
-    const { key, mode } = unsetPropertyAction;
-    if (!properties.delete(key) && mode === "Fail")
-      throw new CatalogError("ConcurrentModification", `property ${JSON.stringify(key)} is not set`);
-  }
-  return { ...state, properties: Object.fromEntries(properties) };
-}
-
+/** Returns the new status of a job. @throws CatalogError ConcurrentModification for a forbidden transition. */
 export function move(from: TransactionStatus, to: TransactionStatus): TransactionStatus {
   if (from === to || moves[from].includes(to)) return to;
   const allowed =

@@ -67,22 +67,6 @@ export function newTransaction(change: Change): {
   };
 }
 
-/** Converts a transaction to the response of `DescribeTransaction` and `AlterTransaction`. */
-export function toAnswer(record: TransactionRecord | JobRecord) {
-  return {
-    status: record.status,
-    context: {
-      operation: record.operation,
-      objects: JSON.stringify(record.objects),
-      principal: record.principal,
-      request_id: record.requestId,
-      created_at: new Date(record.createdAtMillis).toISOString(),
-      updated_at: new Date(record.updatedAtMillis).toISOString(),
-    },
-    properties: propertiesOf(record),
-  };
-}
-
 /**
  * Returns the properties of a transaction in responses. A job presents its parameters and its reason as properties, in
  * addition to those that clients have set.
