@@ -75,13 +75,13 @@ export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata
 
 /** Reports whether the rows of the table keep their ids between versions. @throws CatalogError Unsupported */
 export function hasStableRowIds(file: Uint8Array): boolean {
-  const flags = uint(readFields(readFile(file).manifest.content), ofManifest.readerFeatureFlags) ?? 0n;
+  const flags = uint(manifestFields(file), ofManifest.readerFeatureFlags) ?? 0n;
   return (flags & stableRowIds) !== 0n;
 }
 
 /** Returns the highest id that any fragment of the table ever had; -1 without any. @throws CatalogError Unsupported */
 export function highestFragmentOf(file: Uint8Array): number {
-  return Number(uint(readFields(readFile(file).manifest.content), ofManifest.maxFragmentId) ?? -1n);
+  return Number(uint(manifestFields(file), ofManifest.maxFragmentId) ?? -1n);
 }
 
 /** A part of the rows of a table, as described in its manifest. */
@@ -93,7 +93,7 @@ export interface Fragment {
 
 /** Returns the fragments of a manifest. @throws CatalogError Unsupported */
 export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
-  return messages(readFields(readFile(file).manifest.content), ofManifest.fragments).map((fragment) => {
+  return messages(manifestFields(file), ofManifest.fragments).map((fragment) => {
     const [deletions = []] = messages(fragment, ofFragment.deletions);
     const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
     const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
@@ -137,7 +137,7 @@ export function differingFragments(
 
 /** Returns the bytes of each fragment with its id, and those of all other fields on which the rows depend. */
 function readParts(file: Uint8Array) {
-  const fields = readFields(readFile(file).manifest.content);
+  const fields = manifestFields(file);
   const messagesOfFragments = fields.filter(({ number }) => number === ofManifest.fragments);
   const fragments = new Map(
     messagesOfFragments.map((field) => {
@@ -149,13 +149,31 @@ function readParts(file: Uint8Array) {
   return { fragments, count: messagesOfFragments.length, rest: Buffer.concat(rest) };
 }
 
+/** A field of the schema of a table: a column, or a field in one. */
+export interface SchemaField {
+  readonly id: number;
+  /** Negative for a column. */
+  readonly parentId: number;
+  readonly name: string;
+  readonly logicalType: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Returns the fields of the schema. Parents precede their children. @throws CatalogError Unsupported */
+export function schemaFieldsOf(file: Uint8Array): readonly SchemaField[] {
+  return messages(manifestFields(file), ofManifest.fields).map((field) => ({
+    id: last(field, ofField.id)?.int32() ?? 0,
+    parentId: last(field, ofField.parentId)?.int32() ?? 0,
+    name: text(field, ofField.name),
+    logicalType: text(field, ofField.logicalType),
+    metadata: mapOf(messages(field, ofField.metadata)),
+  }));
+}
+
 /** Returns the metadata of each column by name. @throws CatalogError Unsupported */
 export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly<Record<string, string>>> {
-  const fields = messages(readFields(readFile(file).manifest.content), ofManifest.fields);
-  const columns = fields.filter((field) => (last(field, ofField.parentId)?.int32() ?? 0) < 0);
-  return new Map(
-    columns.map((field) => [last(field, ofField.name)?.string() ?? "", mapOf(messages(field, ofField.metadata))]),
-  );
+  const columns = schemaFieldsOf(file).filter(({ parentId }) => parentId < 0);
+  return new Map(columns.map(({ name, metadata }) => [name, metadata]));
 }
 
 /**
@@ -167,15 +185,12 @@ export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly
 export function columnPathsOf(file: Uint8Array): readonly string[] {
   const paths = new Map<number, { readonly path: string; readonly depth: number; readonly isList: boolean }>();
   const found: { readonly path: string; readonly depth: number }[] = [];
-  for (const field of messages(readFields(readFile(file).manifest.content), ofManifest.fields)) {
-    const parentId = last(field, ofField.parentId)?.int32() ?? 0;
+  for (const { id, parentId, name, logicalType } of schemaFieldsOf(file)) {
     const parent = parentId < 0 ? undefined : paths.get(parentId);
-    const name = last(field, ofField.name)?.string() ?? "";
     const path = parent === undefined ? name : `${parent.path}.${name}`;
     const depth = (parent?.depth ?? 0) + 1;
     if (depth > depthMax) continue;
-    const isList = /list|^map/.test(last(field, ofField.logicalType)?.string() ?? "");
-    paths.set(last(field, ofField.id)?.int32() ?? 0, { path, depth, isList });
+    paths.set(id, { path, depth, isList: /list|^map/.test(logicalType) });
     if (!parent?.isList) found.push({ path, depth });
   }
   return found.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
@@ -183,13 +198,11 @@ export function columnPathsOf(file: Uint8Array): readonly string[] {
 
 /** Returns the metadata of the schema. @throws CatalogError Unsupported */
 export function schemaMetadataOf(file: Uint8Array): Readonly<Record<string, string>> {
-  return mapOf(messages(readFields(readFile(file).manifest.content), ofManifest.schemaMetadata));
+  return mapOf(messages(manifestFields(file), ofManifest.schemaMetadata));
 }
 
 function mapOf(entries: readonly (readonly Field[])[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    entries.map((each) => [last(each, ofEntry.key)?.string() ?? "", last(each, ofEntry.value)?.string() ?? ""]),
-  );
+  return Object.fromEntries(entries.map((each) => [text(each, ofEntry.key), text(each, ofEntry.value)]));
 }
 
 function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {
@@ -251,6 +264,11 @@ export function readFile(file: Uint8Array): { readonly sections: readonly Sectio
   return { sections: all.slice(0, -1), manifest };
 }
 
+/** Returns the fields of the manifest in its file. @throws CatalogError Unsupported */
+function manifestFields(file: Uint8Array): readonly Field[] {
+  return readFields(readFile(file).manifest.content);
+}
+
 export interface Field {
   readonly number: number;
   /** The value after the tag. That of a text or a message begins with its length. */
@@ -284,6 +302,11 @@ export function messages(fields: readonly Field[], number: number): readonly (re
   return fields
     .filter((field) => field.number === number)
     .map(({ value }) => readFields(new BinaryReader(value).bytes()));
+}
+
+/** Returns a text; empty without the field. */
+export function text(fields: readonly Field[], number: number): string {
+  return last(fields, number)?.string() ?? "";
 }
 
 export function uint(fields: readonly Field[], number: number): bigint | undefined {

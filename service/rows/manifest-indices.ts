@@ -1,5 +1,15 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { type Field, last, messages, readFields, readFile, uint } from "./manifest-file.ts";
+import {
+  type Field,
+  last,
+  messages,
+  readFields,
+  readFile,
+  type SchemaField,
+  schemaFieldsOf,
+  text,
+  uint,
+} from "./manifest-file.ts";
 import { quotedName } from "./sql-text.ts";
 
 /** An index in a manifest. The library for Node does not list the types that it cannot build. */
@@ -14,8 +24,7 @@ export interface ManifestIndex {
 }
 
 /** The field numbers in the messages of Lance's `table.proto`. */
-const ofManifest = { fields: 1, indexSection: 6 } as const;
-const ofField = { name: 2, id: 3, parentId: 4 } as const;
+const ofManifest = { indexSection: 6 } as const;
 const ofSection = { indices: 1 } as const;
 const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6 } as const;
 const ofUuid = { bytes: 1 } as const;
@@ -26,16 +35,15 @@ const internal = "__lance";
 /** Returns the indices of a manifest by name. @throws CatalogError Unsupported */
 export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
   const { sections, manifest } = readFile(file);
-  const fields = readFields(manifest.content);
-  const start = Number(uint(fields, ofManifest.indexSection) ?? -1n);
+  const start = Number(uint(readFields(manifest.content), ofManifest.indexSection) ?? -1n);
   const section = sections.find((each) => each.start === start);
   if (section === undefined) return [];
-  const paths = pathsOf(messages(fields, ofManifest.fields));
+  const paths = pathsOf(schemaFieldsOf(file));
   const all = messages(readFields(section.content), ofSection.indices).map((index) => ({
-    name: last(index, ofIndex.name)?.string() ?? "",
+    name: text(index, ofIndex.name),
     uuid: uuidOf(messages(index, ofIndex.uuid)[0] ?? []),
     columns: numbers(index, ofIndex.fields).map((id) => paths.get(id) ?? ""),
-    typeUrl: last(messages(index, ofIndex.details)[0] ?? [], ofDetails.typeUrl)?.string() ?? "",
+    typeUrl: text(messages(index, ofIndex.details)[0] ?? [], ofDetails.typeUrl),
   }));
   const byName = Map.groupBy(
     all.filter(({ name }) => !name.startsWith(internal)),
@@ -46,13 +54,12 @@ export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
   );
 }
 
-/** Returns the paths of fields by their ids. Parents precede their children. */
-function pathsOf(fields: readonly (readonly Field[])[]): ReadonlyMap<number, string> {
+/** Returns the paths of fields by their ids. */
+function pathsOf(fields: readonly SchemaField[]): ReadonlyMap<number, string> {
   const paths = new Map<number, string>();
-  for (const field of fields) {
-    const parent = paths.get(last(field, ofField.parentId)?.int32() ?? -1);
-    const name = quoted(last(field, ofField.name)?.string() ?? "");
-    paths.set(last(field, ofField.id)?.int32() ?? 0, parent === undefined ? name : `${parent}.${name}`);
+  for (const { id, parentId, name } of fields) {
+    const parent = paths.get(parentId);
+    paths.set(id, parent === undefined ? quoted(name) : `${parent}.${quoted(name)}`);
   }
   return paths;
 }

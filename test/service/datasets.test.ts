@@ -396,6 +396,17 @@ describe("a table's columns and indices", () => {
   });
 });
 
+test("an index of a field in the first column is listed by the whole path", async () => {
+  const id = [uniqueName("ns"), "nested"];
+  await catalog.call("createNamespace", { id: id.slice(0, 1) });
+  const struct = new Struct([new Field("k", new Int32(), true)]);
+  const body = tableToIPC(new Table({ s: vectorFromArray([{ k: 1 }], struct) }), "stream");
+  await catalog.call("createTable", { id }, { body });
+  await catalog.call("createTableScalarIndex", { id, column: "s.k", index_type: "BTREE", name: "by_k" });
+  const { indexes } = (await catalog.call("listTableIndices", { id })).body;
+  expect(indexes).toMatchObject([{ index_name: "by_k", columns: ["s.k"] }]);
+});
+
 describe("creating a table", () => {
   const rows = [{ id: 7, title: "Mirror" }];
   const create = (id: string[], more: object = {}, options: object = {}) =>

@@ -2,7 +2,6 @@ import { footerOf } from "./arrow-file.ts";
 import type { FlatTable } from "./flat-table.ts";
 
 const timeUnits = ["s", "ms", "us", "ns"] as const;
-type TimeUnit = (typeof timeUnits)[number];
 
 /** The types of Arrow by their numbers in Schema.fbs. */
 const kinds = [
@@ -12,17 +11,16 @@ const kinds = [
 ];
 type Kind = (typeof kinds)[number];
 
-export type ArrowType =
-  | { readonly kind: "int"; readonly bits: number; readonly isSigned: boolean }
-  | { readonly kind: "float"; readonly bits: number }
-  | { readonly kind: "decimal"; readonly bits: number; readonly precision: number; readonly scale: number }
-  | { readonly kind: "date"; readonly unit: "day" | "ms" }
-  | { readonly kind: "time"; readonly bits: number; readonly unit: TimeUnit }
-  | { readonly kind: "timestamp"; readonly unit: TimeUnit; readonly timezone: string | undefined }
-  | { readonly kind: "duration"; readonly unit: TimeUnit }
-  | { readonly kind: "fixed_size_binary" | "fixed_size_list"; readonly length: number }
-  | { readonly kind: "null" | "binary" | "utf8" | "bool" | "large_binary" | "large_utf8" }
-  | { readonly kind: "list" | "struct" | "union" | "map" | "large_list" | "interval" | "unknown" };
+/** A type with its names in the JSON formats of the protocol and of Lance. */
+export interface ArrowType {
+  readonly kind: Kind | "unknown";
+  /** The name in Lance's own namespace implementations. */
+  readonly protocol: string;
+  /** The name that LanceDB's remote client reads. */
+  readonly lance: string;
+  /** The length of values with a fixed length. That of a decimal, only in the protocol, is 1000 * precision + scale. */
+  readonly length?: number;
+}
 
 type Metadata = { readonly metadata?: Readonly<Record<string, string>> };
 
@@ -70,7 +68,7 @@ export function fieldOf(field: FlatTable): ArrowField {
     type: typeOf(kinds[field.byte(2)], field.table(3)),
     children: field.tables(5).map(fieldOf),
     // The default type of indices is int32.
-    index: dictionary && (index === undefined ? { kind: "int", bits: 32, isSigned: true } : typeOf("int", index)),
+    index: dictionary && (index === undefined ? named("int", "int32") : typeOf("int", index)),
     ...metadataOf(field, 6),
   };
 }
@@ -81,28 +79,43 @@ function typeOf(kind: Kind | undefined, type: FlatTable | undefined): ArrowType 
   const unit = (absent: number) => timeUnits[short(0, absent)] ?? "s";
   switch (kind) {
     case "int":
-      return { kind, bits: int(0), isSigned: type?.byte(1) === 1 };
+      return named(kind, `${type?.byte(1) === 1 ? "int" : "uint"}${int(0)}`);
     case "float":
-      return { kind, bits: 16 << short(0) };
-    case "decimal":
-      return { kind, bits: int(2, 128), precision: int(0), scale: int(1) };
+      return named(kind, `float${16 << short(0)}`, ["halffloat", "float", "double"][short(0)] ?? "unknown");
+    case "utf8":
+      return named(kind, kind, "string");
+    case "large_utf8":
+      return named(kind, kind, "large_string");
+    case "decimal": {
+      const [bits, precision, scale] = [int(2, 128), int(0), int(1)];
+      const length = precision * 1000 + scale;
+      return { ...named(kind, `decimal${bits}`, `decimal:${bits}:${precision}:${scale}`), length };
+    }
     case "date":
-      return { kind, unit: short(0, 1) === 0 ? "day" : "ms" };
+      return short(0, 1) === 0 ? named(kind, "date32", "date32:day") : named(kind, "date64", "date64:ms");
     case "time":
-      return { kind, bits: int(1, 32), unit: unit(1) };
+      return named(kind, `time${int(1, 32)}`, `time${int(1, 32)}:${unit(1)}`);
     case "timestamp":
-      return { kind, unit: unit(0), timezone: type?.text(1) };
+      return named(kind, kind, `timestamp:${unit(0)}:${type?.text(1) ?? "-"}`);
     case "duration":
-      return { kind, unit: unit(1) };
+      return named(kind, kind, `duration:${unit(1)}`);
     case "fixed_size_binary":
     case "fixed_size_list":
-      return { kind, length: int(0) };
+      return { ...named(kind), length: int(0) };
+    case "interval":
+    case "map":
+    case "union":
+      return named(kind, kind, "unknown");
     case undefined:
     case "none":
-      return { kind: "unknown" };
+      return named("unknown");
     default:
-      return { kind };
+      return named(kind);
   }
+}
+
+function named(kind: ArrowType["kind"], protocol: string = kind, lance = protocol): ArrowType {
+  return { kind, protocol, lance };
 }
 
 function metadataOf(of: FlatTable, index: number): Metadata {

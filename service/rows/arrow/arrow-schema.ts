@@ -2,52 +2,30 @@ import { CatalogError, type JsonArrowDataType, type JsonArrowSchema } from "@til
 import { quotedName } from "../sql-text.ts";
 import { type ArrowField, plainZone, readFields } from "./arrow-field.ts";
 
-/** Returns the schema of an Arrow IPC file in the JSON format of the protocol. */
-export function readSchema(file: Buffer): JsonArrowSchema {
-  return schemaWith(file, typeOf);
-}
+type Dialect = "protocol" | "lance";
 
-/** Returns the schema of an Arrow IPC file with type names of one format or another. */
-export function schemaWith(file: Buffer, typeOf: (field: ArrowField) => JsonArrowDataType): JsonArrowSchema {
+const nested = ["list", "large_list", "fixed_size_list", "struct", "map", "union"];
+
+/** Returns the schema of an Arrow IPC file in the JSON format of the protocol or of Lance. */
+export function readSchema(file: Buffer, dialect: Dialect = "protocol"): JsonArrowSchema {
   const { fields, ...metadata } = readFields(file);
-  return { fields: fields.map((field) => fieldWith(field, typeOf)), ...metadata };
+  return { fields: fields.map((field) => toJson(field, dialect)), ...metadata };
 }
 
-export function fieldWith(
-  field: ArrowField,
-  typeOf: (field: ArrowField) => JsonArrowDataType,
-): JsonArrowSchema["fields"][number] {
+function toJson(field: ArrowField, dialect: Dialect): JsonArrowSchema["fields"][number] {
   const { name, nullable, metadata } = field;
-  return { name, type: typeOf(field), nullable, ...(metadata && { metadata }) };
+  return { name, type: typeOf(field, dialect), nullable, ...(metadata && { metadata }) };
 }
 
-/** Returns the type of a field. Names and lengths are those of Lance's own namespace implementations. */
-function typeOf({ type, children }: ArrowField): JsonArrowDataType {
-  const fields = () => ({ fields: children.map((each) => fieldWith(each, typeOf)) });
-  switch (type.kind) {
-    case "int":
-      return { type: `${type.isSigned ? "int" : "uint"}${type.bits}` };
-    case "float":
-      return { type: `float${type.bits}` };
-    case "decimal":
-      return { type: `decimal${type.bits}`, length: type.precision * 1000 + type.scale };
-    case "date":
-      return { type: type.unit === "day" ? "date32" : "date64" };
-    case "time":
-      return { type: `time${type.bits}` };
-    case "fixed_size_binary":
-      return { type: type.kind, length: type.length };
-    case "fixed_size_list":
-      return { type: type.kind, ...fields(), length: type.length };
-    case "list":
-    case "struct":
-    case "union":
-    case "map":
-    case "large_list":
-      return { type: type.kind, ...fields() };
-    default:
-      return { type: type.kind };
-  }
+function typeOf({ type, children, index }: ArrowField, dialect: Dialect): JsonArrowDataType {
+  const { kind, length, [dialect]: name } = type;
+  if (dialect === "lance" && index !== undefined) return { type: `dict:${name}:${index.lance}:false` };
+  const hasLength = length !== undefined && !(dialect === "lance" && kind === "decimal");
+  return {
+    type: name,
+    ...(nested.includes(kind) && name !== "unknown" && { fields: children.map((each) => toJson(each, dialect)) }),
+    ...(hasLength && { length }),
+  };
 }
 
 const inSql: Readonly<Record<string, string>> = {

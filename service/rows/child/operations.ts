@@ -1,6 +1,5 @@
 import type { Table } from "@lancedb/lancedb";
 import { readSchema } from "../arrow/arrow-schema.ts";
-import { readLanceSchema } from "../arrow/lance-schema.ts";
 import type { ByteReader } from "../arrow/message-stream.ts";
 import type { Call } from "../call.ts";
 import { type IndexRequest, indexOf, requireBits } from "./create-index.ts";
@@ -16,7 +15,7 @@ import { readOneFile, writeRows } from "./write-rows.ts";
 /** The operations that read one version. They are idempotent. */
 const readings = {
   schema: async (dataset: OpenTable, _: object) => readSchema(await dataset.schema()),
-  lanceSchema: async (dataset: OpenTable, _: object) => readLanceSchema(await dataset.schema()),
+  lanceSchema: async (dataset: OpenTable, _: object) => readSchema(await dataset.schema(), "lance"),
   details: async (dataset: OpenTable, _: object) => {
     const versions = await dataset.table.listVersions();
     const summary = versions.find(({ version }) => version === dataset.version)?.metadata ?? {};
