@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
-import { type Failure, failureTrailer, readWhole } from "./call.ts";
+import { type Failure, failureTrailer } from "./call.ts";
 import { ChildEnded } from "./child-process.ts";
 import { translate } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
@@ -13,7 +14,7 @@ class LibraryError extends Error {
 /** Reads a response of the child that is not streamed. @throws ChildEnded if it is incomplete. */
 export async function readAnswer(response: IncomingMessage): Promise<Buffer> {
   try {
-    return await readWhole(response);
+    return await buffer(response);
   } catch (cause) {
     throw new ChildEnded("ended within its answer", { cause });
   }

@@ -1,6 +1,3 @@
-import type { Readable } from "node:stream";
-import { finished } from "node:stream/promises";
-
 /** A table for the child: the address for its requests to the catalog, and the version to open. */
 export interface TableAddress {
   /** The catalog's address for the child and the credential for this table. */
@@ -32,14 +29,6 @@ export const failureTrailer = "x-failure";
 
 /** The header with the length of the call in bytes. */
 export const callBytesHeader = "x-call-bytes";
-
-/** Reads a whole request or response. */
-export async function readWhole(from: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  from.on("data", (chunk: Buffer) => chunks.push(chunk));
-  await finished(from, { writable: false });
-  return Buffer.concat(chunks);
-}
 
 type Operation = (dataset: never, args: never, rows: never) => Promise<unknown>;
 export type ArgsOf<Called> = Called extends (dataset: never, args: infer Args, rows: never) => unknown ? Args : never;

@@ -95,7 +95,7 @@ async function attempt(
     const response = await child.call({ ...call, table: { ...call.table, uri, token } }, rows);
     const result = await readJson(response);
     if (commits.held.length > 0) await commits.publish();
-    return { result, settled: Promise.resolve(true) };
+    return { result };
   } catch (error) {
     // A failed call must not commit later, and a commit in progress determines whether something changed.
     await served.close();

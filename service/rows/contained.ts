@@ -8,11 +8,11 @@ export interface Sender {
   readonly call: string;
 }
 
-/** The result of an attempt. `settled` resolves later for rows that are still being read. */
+/** A successful attempt. */
 export interface Attempt<Result> {
   readonly result: Result;
-  /** Reports whether the child lived until the result was complete. */
-  readonly settled: Promise<boolean>;
+  /** Reports, for rows that are still being read, whether the child lived until they were complete. */
+  readonly settled?: Promise<boolean>;
 }
 
 /** Isolates calls that crash the child from the calls of others. */
@@ -37,6 +37,7 @@ const apartMs = 60_000;
 const apartIdleMs = 10_000;
 /** The maximum number of calls that wait for the second child. */
 const waitingMax = 64;
+const survived = Promise.resolve(true);
 
 export function createContained(shared: RowsChild, apart: RowsChild): Contained {
   /** The times until which the calls of a sender run alone, by principal or by one call of a principal. */
@@ -72,7 +73,7 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
     queue = done;
     try {
       await before;
-      const { result, settled } = await attempt(apart);
+      const { result, settled = survived } = await attempt(apart);
       void settled.then((isComplete) => {
         if (!isComplete) mark(sender.principal);
         finish();
@@ -96,7 +97,7 @@ export function createContained(shared: RowsChild, apart: RowsChild): Contained 
     run: async (sender, attempt, canRepeat) => {
       if (isMarked(sender.principal) || isMarked(keyOf(sender))) return runAlone(sender, attempt);
       try {
-        const { result, settled } = await attempt(shared);
+        const { result, settled = survived } = await attempt(shared);
         void settled.then((isComplete) => {
           if (!isComplete) mark(keyOf(sender));
         });

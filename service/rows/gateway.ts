@@ -2,11 +2,28 @@ import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { bodies, CatalogError, contracts } from "@tiltyard/protocol";
+import { bodies, CatalogError, type Contracts, contracts, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { isConflict } from "./errors.ts";
-import { type TableView, viewOperations } from "./table-view.ts";
+
+/** The operations that the library calls while it works on one table. */
+const viewOperations = [
+  "declareTable",
+  "describeTable",
+  "listTableVersions",
+  "describeTableVersion",
+  "createTableVersion",
+] as const;
+type ViewOperation = (typeof viewOperations)[number];
+
+/** A table as the library sees it during one request. */
+export type TableView = {
+  readonly [Name in ViewOperation]: (request: RequestOf<Contracts[Name]>) => Promise<ResponseOf<Contracts[Name]>>;
+} & {
+  /** Holds back the versions that the library commits from now on. */
+  hold(): void;
+};
 
 /** A view that the child can access until it is disposed. */
 export interface ServedView extends Disposable {

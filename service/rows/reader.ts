@@ -123,7 +123,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
   }
 
   return {
-    read: (name, at, args) => send(name, at, args, async (response) => settled(await readJson(response))),
+    read: (name, at, args) => send(name, at, args, async (response) => ({ result: await readJson(response) })),
     readUnrecorded: async (operation, { table, branch, staged, caller }, args) => {
       await gateway.listen();
       using served = gateway.serve(viewOfVersion(parts, table, branch, staged));
@@ -133,7 +133,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       try {
         return await contained.run(
           senderOf(operation, caller, table.identifier),
-          async (child) => settled(await readJson(await child.call({ operation, args, table: address }))),
+          async (child) => ({ result: await readJson(await child.call({ operation, args, table: address })) }),
           () => true,
         );
       } catch (error) {
@@ -144,7 +144,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       const { result } = await send("query", at, query, async (response, child) => {
         if (response.statusCode !== 200) await readJson(response);
         if (Number(response.headers["content-length"]) <= wholeBytesMax)
-          return settled(streamOf(await readAnswer(response)));
+          return { result: streamOf(await readAnswer(response)) };
         const before = child.endings;
         const closed = new Promise<void>((resolve) => response.once("close", resolve));
         const isComplete = async () => {
@@ -159,10 +159,6 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     },
     [Symbol.dispose]: () => views.clear(),
   };
-}
-
-function settled<Result>(result: Result): Attempt<Result> {
-  return { result, settled: Promise.resolve(true) };
 }
 
 function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {

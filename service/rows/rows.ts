@@ -16,9 +16,7 @@ export function createRows(commitParts: CommitParts, options: ChildOptions): Row
   const parts = { ...commitParts, gateway, contained };
   const reader = createReader(parts);
   return {
-    read: reader.read,
-    readUnrecorded: reader.readUnrecorded,
-    query: reader.query,
+    ...reader,
     change: createChange(parts),
     [Symbol.asyncDispose]: async () => {
       await contained[Symbol.asyncDispose]();

@@ -5,7 +5,7 @@ import type { Commits, NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
-import type { TableView } from "./table-view.ts";
+import type { TableView } from "./gateway.ts";
 
 /** Returns a view of one version without commits. The library sees it as the latest version of its branch. */
 export function viewOfVersion(parts: CommitParts, table: TableRecord, branch: string, pinned: TableVersion): TableView {

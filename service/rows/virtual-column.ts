@@ -38,18 +38,16 @@ interface StoredUdf {
  * @throws CatalogError InvalidInput for functions that no job could run, and for invalid columns.
  */
 export async function storeFunctions(
-  { store, storage, rows }: CommitParts & { readonly rows: Reader },
+  parts: CommitParts & { readonly rows: Reader },
   at: VersionRequest,
   columns: readonly VirtualColumn[],
 ): Promise<ReadableStream<Uint8Array>> {
-  const { result: schema } = await rows.read("schema", at, {});
-  const location = parseLocation((await requireTable(store.read, at.id)).location);
-  const objects = await storage.at(location);
+  const { result: schema } = await parts.rows.read("schema", at, {});
   const fields: Field[] = [];
   for (const each of columns) {
     const udf = readUdf(each);
     fields.push(...(await virtualFields(each, udf, schema)));
-    await objects.create(`${location.path}/${udf.path}`, udf.content);
+    await store(parts, at, udf);
   }
   return emptyStream(await import("apache-arrow"), fields);
 }
@@ -68,11 +66,11 @@ interface ReplacedFunction {
  * job could run.
  */
 export async function replaceFunction(
-  { store, storage, rows }: CommitParts & { readonly rows: Reader },
+  parts: CommitParts & { readonly rows: Reader },
   at: VersionRequest,
   { path, virtual_column }: Pick<Alteration, "path" | "virtual_column">,
 ): Promise<ReplacedFunction> {
-  const { result: schema } = await rows.read("schema", at, {});
+  const { result: schema } = await parts.rows.read("schema", at, {});
   const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
   if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
     throw invalid(`${path} shares its function with other columns, or has none: drop it and add it again`);
@@ -83,12 +81,16 @@ export async function replaceFunction(
   const given = { ...more, udf, udf_name, input_columns };
   requireInputs(given, schema);
   const stored = readUdf(given);
-  const { location } = await requireTable(store.read, at.id);
-  const { path: folder } = parseLocation(location);
-  await (await storage.at(parseLocation(location))).create(`${folder}/${stored.path}`, stored.content);
+  await store(parts, at, stored);
   // The manifest belongs to the former function.
   const former = { [manifestOfColumn]: null, [`${prefix}.manifest_checksum`]: null };
   return { path, metadata: { ...former, ...metadataOf(given, stored) } };
+}
+
+/** Stores a function in the folder of its table. */
+async function store(parts: CommitParts, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {
+  const location = parseLocation((await requireTable(parts.store.read, id)).location);
+  await (await parts.storage.at(location)).create(`${location.path}/${path}`, content);
 }
 
 /** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */

@@ -1,7 +1,6 @@
 import { ErrorResponse } from "@tiltyard/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createGateway } from "../../service/rows/gateway.ts";
-import type { TableView } from "../../service/rows/table-view.ts";
+import { createGateway, type TableView } from "../../service/rows/gateway.ts";
 
 const gateway = createGateway();
 beforeAll(() => gateway.listen());
