@@ -3,7 +3,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { mainBranch } from "../domain/branch.ts";
 import type { NewJob } from "../domain/job.ts";
 import { doesTheSame, openOnce } from "../domain/open-job.ts";
-import { type Policy, policyIn } from "../domain/policy.ts";
+import { type Policy, policyIn, policyNames } from "../domain/policy.ts";
 import type { Log } from "../log.ts";
 import type { Rows } from "../rows/rows.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
@@ -103,8 +103,9 @@ async function openDue(
     job = await automaticJob(parts, table, automation, policy);
   } catch (error) {
     if (!isObstacle(error)) throw error;
-    // A policy remains due until its job can be opened. ListPolicyProblems returns the reason.
-    if (isOfColumnOrView(automation)) await store.write((session) => deleteAutomation(session, automation));
+    // A policy remains due until its job can be opened, and ListPolicyProblems returns the reason. Other automations end
+    // with their column or view.
+    if (!(automation.kind in policyNames)) await store.write((session) => deleteAutomation(session, automation));
     return true;
   }
   const target = await findTable(store.read, job.table);
@@ -119,9 +120,4 @@ async function openDue(
   }
   await store.write((session) => noteSeen(session, automation, state));
   return true;
-}
-
-/** Reports whether an automation ends with its column or view. A policy, in contrast, remains until it is replaced. */
-function isOfColumnOrView({ kind }: Automation): boolean {
-  return kind === "backfill" || kind === "refresh";
 }

@@ -65,7 +65,7 @@ export async function applyPolicy(
   ];
   const present = table.isAutomated ? await listAutomations(session, table.id) : [];
   for (const each of present)
-    if (each.kind in policyNames && !wanted.some(({ kind, target }) => isSame(each, kind, target)))
+    if (each.kind in policyNames && !wanted.some(({ kind, target }) => each.kind === kind && each.target === target))
       await deleteAutomation(session, each);
   for (const each of wanted)
     await putAutomation(session, { tableId: table.id, ...each, principal: principal.name, seen: nothingSeen });
@@ -89,10 +89,6 @@ export async function putPolicy(session: Session, origin: Origin, id: TableRecor
   await applyPolicy(session, { ...table, properties }, origin.caller);
   const change = { ...origin, contract: managementContracts.putTablePolicy, objects: [id] };
   return recordAudit(session, { ...change, properties: Object.fromEntries(given) });
-}
-
-function isSame(automation: Automation, kind: Automation["kind"], target: string): boolean {
-  return automation.kind === kind && automation.target === target;
 }
 
 function parseJson(name: string, text: string): unknown {

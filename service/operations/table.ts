@@ -96,7 +96,7 @@ export const describeTable: Handler<"describeTable"> = async (request, catalog, 
   return {
     table: request.id.at(-1) ?? formatIdentifier(request.id),
     namespace: request.id.slice(0, -1),
-    ...(at.version !== undefined && { version: at.version }),
+    version: at.version,
     location: table.location,
     ...((request.with_table_uri || request.load_detailed_metadata) && { table_uri: table.location }),
     ...(await vendCredentials(catalog, caller, request.id, table.location, request)),
@@ -105,7 +105,7 @@ export const describeTable: Handler<"describeTable"> = async (request, catalog, 
       (await detailsOf(catalog, { ...at, id: request.id, caller }))),
     properties: { ...table.properties },
     managed_versioning: true,
-    ...(isOnlyDeclared !== undefined && { is_only_declared: isOnlyDeclared }),
+    is_only_declared: isOnlyDeclared,
   };
 };
 

@@ -8,7 +8,6 @@ import { describeTableIndexStats, dropTableIndex, listTableIndices } from "../op
 import { createTableTag, deleteTableTag, getTableTagVersion, updateTableTag } from "../operations/table-tag.ts";
 import * as job from "./job.ts";
 import * as query from "./query.ts";
-import * as rows from "./rows.ts";
 import * as table from "./table.ts";
 import * as tableIndex from "./table-index.ts";
 
@@ -18,7 +17,6 @@ export const remoteHandlers: {
 } = {
   ...job,
   ...query,
-  ...rows,
   ...table,
   ...tableIndex,
   remoteCreateTable: createTable,

@@ -7,8 +7,7 @@ import {
   type RemoteJobState,
   type TransactionStatus,
 } from "@tiltyard/protocol";
-import { cancel, writeJob } from "../domain/job.ts";
-import { toJob } from "../domain/job-summary.ts";
+import { cancel, toJob, writeJob } from "../domain/job.ts";
 import { requireJob } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { listJobs } from "../operations/management/job.ts";

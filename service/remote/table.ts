@@ -3,6 +3,7 @@ import { requireNamespace, requireTable } from "../domain/require.ts";
 import type { Handler } from "../operations/handler.ts";
 import { renameTable } from "../operations/table.ts";
 import { alterTableAddColumns } from "../operations/table-columns.ts";
+import { deleteRows, mergeRows, updateTable } from "../operations/table-data.ts";
 import { listTableTags } from "../operations/table-tag.ts";
 import { listTableVersions } from "../operations/table-version.ts";
 import { listTables } from "../store/tables.ts";
@@ -46,6 +47,20 @@ export const remoteListTableVersions: Handler<"remoteListTableVersions"> = async
 export const remoteListTableTags: Handler<"remoteListTableTags"> = async (request, catalog, caller) => {
   const pages = await readWhole((page_token) => listTableTags({ ...request, page_token }, catalog, caller));
   return Object.assign({}, ...pages.map(({ tags }) => tags));
+};
+
+// The client interprets missing counts as 0, so the responses of the protocol's operations suffice.
+
+export const remoteMergeInsertIntoTable: Handler<"remoteMergeInsertIntoTable"> = mergeRows;
+
+export const remoteUpdateTable: Handler<"remoteUpdateTable"> = async (request, catalog, caller) => {
+  const { updated_rows, version } = await updateTable(request, catalog, caller);
+  return { rows_updated: updated_rows, version };
+};
+
+export const remoteDeleteFromTable: Handler<"remoteDeleteFromTable"> = async (request, catalog, caller) => {
+  const { num_deleted_rows, version } = await deleteRows(request, catalog, caller);
+  return { num_deleted_rows, version };
 };
 
 /** The maximum number of pages in one response to clients that read no page tokens. */

@@ -1,6 +1,5 @@
 import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/protocol";
-import { changed, move, writeJob } from "../../domain/job.ts";
-import { toJob } from "../../domain/job-summary.ts";
+import { changed, move, toJob, writeJob } from "../../domain/job.ts";
 import { failWithoutRights, failWithoutTable } from "../../domain/job-table.ts";
 import { requireJob } from "../../domain/require.ts";
 import {

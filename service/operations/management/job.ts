@@ -9,8 +9,7 @@ import {
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
 import { catalogCaller, recordAudit } from "../../domain/audit.ts";
-import { cancel, prepareJob, principalOfJob, writeJob } from "../../domain/job.ts";
-import { toJob } from "../../domain/job-summary.ts";
+import { cancel, prepareJob, principalOfJob, toJob, writeJob } from "../../domain/job.ts";
 import { presentTable } from "../../domain/job-table.ts";
 import { openOnce } from "../../domain/open-job.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
