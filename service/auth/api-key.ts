@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { z } from "zod";
 
 const lengthMin = 24;
@@ -22,5 +22,5 @@ export function generateApiKey(): { readonly id: string; readonly key: string } 
 
 /** Returns the stored form of a key or a token. */
 export function hashApiKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key);
 }

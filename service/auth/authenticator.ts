@@ -62,7 +62,26 @@ export function createAuthenticator(
     name,
     grants: await grantsOf(name, () => listGrantsOf(store.read, name)),
   });
-  async function ownerOf({ id, principal, of }: KeyOwner): Promise<Principal> {
+  /** Finds the owner of a secret. The result is cached until the next commit. */
+  async function findOwner(credential: Credential): Promise<KeyOwner> {
+    const isToken = credential.kind === "bearer";
+    const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
+    const refusal = () =>
+      new CatalogError(
+        "Unauthenticated",
+        isToken ? "the token is not known or has expired" : "the API key is not known or was revoked",
+      );
+    if (secret === undefined) throw refusal();
+    const hash = hashApiKey(secret);
+    const owner = await store.cached(`${credential.kind} ${hash}`, async () => {
+      const found = await (isToken ? findApiKeyOfToken : findApiKey)(store.read, hash);
+      if (found === undefined) throw refusal();
+      return found;
+    });
+    if (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()) throw refusal();
+    return owner;
+  }
+  async function principalOf({ id, principal, of }: KeyOwner): Promise<Principal> {
     if (of === undefined) return { ...(await named(principal)), apiKeyId: id };
     // A control character separates these keys from names of principals, which contain none.
     const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of, isolatedNamespaces));
@@ -73,16 +92,8 @@ export function createAuthenticator(
     authenticate: async (credential) => {
       if (credential === undefined)
         throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
-      if (credential.kind === "bearer") {
-        if (issuer !== undefined) return named(await issuer.verify(credential.token));
-        const found = await findApiKeyOfToken(store.read, hashApiKey(credential.token));
-        if (found === undefined) throw new CatalogError("Unauthenticated", "the token is not known or has expired");
-        return ownerOf(found);
-      }
-      const { success, data: key } = ApiKeySecret.safeParse(credential.key);
-      const found = success ? await findApiKey(store.read, hashApiKey(key)) : undefined;
-      if (found === undefined) throw new CatalogError("Unauthenticated", "the API key is not known or was revoked");
-      return ownerOf(found);
+      if (credential.kind === "bearer" && issuer !== undefined) return named(await issuer.verify(credential.token));
+      return principalOf(await findOwner(credential));
     },
     forgetRoles: (name) => {
       changes += 1;

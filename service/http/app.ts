@@ -12,7 +12,7 @@ import type { AppContext, AppEnv } from "./context.ts";
 import { handle } from "./handle.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { type AuthenticationDeps, authenticate } from "./middleware/authenticate.ts";
-import { authorizeFields, authorizePath, rowsEnabled } from "./middleware/authorize.ts";
+import { authorizeFields, authorizePath, refuseRows } from "./middleware/authorize.ts";
 import { type BodyMemory, bodyMemory } from "./middleware/body-memory.ts";
 import { contextHeaders } from "./middleware/context-headers.ts";
 import { drainBody } from "./middleware/drain-body.ts";
@@ -46,7 +46,8 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
     methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }),
     bodyMemory(deps.bodyMemory),
   );
-  const limitRate = rateLimit(deps.createLimiter, deps.requestsPerSecond);
+  const { requestsPerSecond } = deps;
+  const limitRate = requestsPerSecond === undefined ? [] : [rateLimit(deps.createLimiter, requestsPerSecond)];
   for (const operation of operations) {
     const { contract } = operation;
     app.on(
@@ -54,10 +55,10 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       routePath(contract),
       labelOperation(contract),
       authenticate(deps),
-      limitRate,
+      ...limitRate,
       target(contract, deps),
       authorizePath(contract),
-      rowsEnabled(contract, deps.catalog),
+      ...(contract.onRows && !deps.catalog.dataOperations ? [refuseRows] : []),
       ...validate(contract),
       contextHeaders(),
       authorizeFields(contract),

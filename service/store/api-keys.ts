@@ -24,6 +24,8 @@ export interface KeyOwner {
   readonly principal: string;
   /** The attempt that owns the key; undefined for all other keys. */
   readonly of: JobAttempt | undefined;
+  /** The expiry of the token; undefined for a key, which does not expire. */
+  readonly expiresAtMillis?: number;
 }
 
 /**
@@ -56,17 +58,16 @@ export async function findApiKey({ db }: Session, hash: string): Promise<KeyOwne
   return row && toOwner(row);
 }
 
-/** Finds the owner of the API key of an unexpired token with this hash. */
+/** Finds the owner of the API key of a token with this hash. The token may have expired. */
 export async function findApiKeyOfToken({ db }: Session, hash: string): Promise<KeyOwner | undefined> {
   const row = await db
     .selectFrom("access_tokens")
     .innerJoin("api_keys", "api_keys.id", "access_tokens.api_key")
-    .select(["api_keys.id", "principal", "job", "attempt", "creator"])
+    .select(["api_keys.id", "principal", "job", "attempt", "creator", "expires_at"])
     .where("access_tokens.hash", "=", hash)
-    .where("expires_at", ">", Date.now())
     .where("api_keys.hash", "not like", revokedHash("%"))
     .executeTakeFirst();
-  return row && toOwner(row);
+  return row && { ...toOwner(row), expiresAtMillis: row.expires_at };
 }
 
 function toOwner(row: Pick<Schema["api_keys"], "id" | "principal" | "job" | "attempt" | "creator">): KeyOwner {

@@ -1,13 +1,16 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { type Kysely, type SqlBool, sql } from "kysely";
+import { defineQuery } from "./queries.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
 import { keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toColumns } from "./transactions.ts";
 
+const insertRow = defineQuery((db, row: Schema["audit_records"]) => db.insertInto("audit_records").values(row));
+
 /** Appends a record to the audit. Records never change: an outcome is a separate row. */
-export async function insertAuditRecord({ db }: Session, record: NewTransaction): Promise<void> {
-  await db.insertInto("audit_records").values(toColumns(record)).execute();
+export async function insertAuditRecord(session: Session, record: NewTransaction): Promise<void> {
+  await insertRow(session, toColumns(record));
 }
 
 /** Appends the outcome of a record that was opened as Running or whose effect was withdrawn. The first outcome is final. */

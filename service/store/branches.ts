@@ -1,3 +1,5 @@
+import { defineQuery } from "./queries.ts";
+import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 /** A branch, which may have no version records. */
@@ -14,14 +16,17 @@ export interface BranchRecord {
 
 const none = -1;
 
-/** Returns the branch; undefined if it never had a record. */
-export async function findBranch({ db }: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
-  const row = await db
+const branchesNamed = defineQuery((db, { table_id, name }: Pick<Schema["branches"], "table_id" | "name">) =>
+  db
     .selectFrom("branches")
     .select(["generation", "highest_version", "left_over_version", "withdrawals"])
-    .where("table_id", "=", tableId)
-    .where("name", "=", name)
-    .executeTakeFirst();
+    .where("table_id", "=", table_id)
+    .where("name", "=", name),
+);
+
+/** Returns the branch; undefined if it never had a record. */
+export async function findBranch(session: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
+  const [row] = await branchesNamed(session, { table_id: tableId, name });
   return (
     row && {
       generation: row.generation,
@@ -52,12 +57,14 @@ interface Raised {
   readonly highest: number;
 }
 
-/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
-export async function raiseBranch({ db }: Session, branch: Raised): Promise<void> {
-  const { tableId: table_id, name, generation, lowest: first_version, highest: highest_version } = branch;
-  await db
+const raise = defineQuery((db, { tableId: table_id, name, generation, lowest, highest }: Raised) =>
+  db
     .insertInto("branches")
-    .values({ table_id, name, generation, first_version, highest_version, left_over_version: none })
+    .values({
+      ...{ table_id, name, generation, left_over_version: none },
+      first_version: lowest,
+      highest_version: highest,
+    })
     .onConflict((conflict) =>
       conflict.columns(["table_id", "name"]).doUpdateSet((eb) => ({
         first_version: eb
@@ -66,10 +73,14 @@ export async function raiseBranch({ db }: Session, branch: Raised): Promise<void
           .then(eb.ref("excluded.first_version"))
           .else(eb.ref("branches.first_version"))
           .end(),
-        highest_version,
+        highest_version: highest,
       })),
-    )
-    .execute();
+    ),
+);
+
+/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
+export async function raiseBranch(session: Session, branch: Raised): Promise<void> {
+  await raise(session, branch);
 }
 
 /** Records that the highest version of a branch was withdrawn. Its number can be used again. */

@@ -1,5 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { fromPath, rangeBelow, toPath } from "./path.ts";
+import { defineQuery } from "./queries.ts";
+import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 export interface NamespaceRecord {
@@ -7,27 +9,26 @@ export interface NamespaceRecord {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-export async function findNamespace({ db }: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
-  const row = await db
-    .selectFrom("namespaces")
-    .select("properties")
-    .where("path", "=", toPath(identifier))
-    .executeTakeFirst();
+const namespacesAt = defineQuery((db, { path }: { readonly path: string }) =>
+  db.selectFrom("namespaces").select("properties").where("path", "=", path),
+);
+
+export async function findNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
+  const [row] = await namespacesAt(session, { path: toPath(identifier) });
   return row && { identifier, properties: JSON.parse(row.properties) };
 }
 
+const insertRow = defineQuery((db, row: Schema["namespaces"]) => db.insertInto("namespaces").values(row));
+
 /** Inserts a namespace. Its parent must exist, and its name must be free. */
-export async function insertNamespace({ db }: Session, { identifier, properties }: NamespaceRecord): Promise<void> {
-  await db
-    .insertInto("namespaces")
-    .values({
-      path: toPath(identifier),
-      parent: toPath(identifier.slice(0, -1)),
-      name: identifier.at(-1) ?? "",
-      properties: JSON.stringify(properties),
-      created_at: Date.now(),
-    })
-    .execute();
+export async function insertNamespace(session: Session, { identifier, properties }: NamespaceRecord): Promise<void> {
+  await insertRow(session, {
+    path: toPath(identifier),
+    parent: toPath(identifier.slice(0, -1)),
+    name: identifier.at(-1) ?? "",
+    properties: JSON.stringify(properties),
+    created_at: Date.now(),
+  });
 }
 
 /**

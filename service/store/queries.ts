@@ -1,5 +1,8 @@
 import {
-  type DatabaseConnection,
+  type Compilable,
+  type CompiledQuery,
+  DefaultQueryExecutor,
+  type Dialect,
   DummyDriver,
   Kysely,
   PostgresAdapter,
@@ -10,52 +13,28 @@ import {
   SqliteQueryCompiler,
 } from "kysely";
 import type { Schema } from "./schema.ts";
+import type { Session } from "./store.ts";
 
 /** Runs a compiled query. */
-export type RunQuery = DatabaseConnection["executeQuery"];
+export type RunQuery = DefaultQueryExecutor["executeQuery"];
 
 /** Creates an instance of Kysely that passes its queries to a function. Transactions begin and end without Kysely. */
-export function createQueries(dialect: "sqlite" | "postgres", executeQuery: RunQuery): Kysely<Schema> {
-  const createDriver = () => new QueryDriver(executeQuery);
-  if (dialect === "postgres")
-    return new Kysely<Schema>({
-      dialect: {
-        createDriver,
-        createAdapter: () => new PostgresAdapter(),
-        createIntrospector: (db) => new PostgresIntrospector(db),
-        createQueryCompiler: () => new PostgresQueryCompiler(),
-      },
-    });
-  return new Kysely<Schema>({
-    dialect: {
-      createDriver,
-      createAdapter: () => new SynchronousAdapter(),
-      createIntrospector: (db) => new SqliteIntrospector(db),
-      createQueryCompiler: () => new PlannedOnceCompiler(),
-    },
-  });
+export function createQueries(name: keyof typeof dialects, run: RunQuery): Kysely<Schema> {
+  const dialect = dialects[name];
+  const executor = new DirectExecutor(dialect, run);
+  return new Kysely<Schema>({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
 }
 
-class QueryDriver extends DummyDriver {
-  readonly #connection: DatabaseConnection;
+/** An executor without Kysely's connections and plugins, which cost more than a read of SQLite. */
+class DirectExecutor extends DefaultQueryExecutor {
+  override readonly executeQuery: RunQuery;
 
-  constructor(executeQuery: RunQuery) {
-    super();
-    const streamQuery = () => {
+  constructor(dialect: Dialect, run: RunQuery) {
+    const provideConnection = () => {
       throw new Error("the catalog streams no queries");
     };
-    this.#connection = { executeQuery, streamQuery };
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection;
-  }
-}
-
-/** An adapter without Kysely's lock on the connection: a query of better-sqlite3 runs without interruption. */
-class SynchronousAdapter extends SqliteAdapter {
-  override get supportsMultipleConnections(): boolean {
-    return true;
+    super(dialect.createQueryCompiler(), dialect.createAdapter(), { provideConnection });
+    this.executeQuery = run;
   }
 }
 
@@ -67,4 +46,50 @@ class PlannedOnceCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
     return "(? collate binary)";
   }
+}
+
+const dialects = {
+  sqlite: {
+    createDriver: () => new DummyDriver(),
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new PlannedOnceCompiler(),
+  },
+  postgres: {
+    createDriver: () => new DummyDriver(),
+    createAdapter: () => new PostgresAdapter(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+} satisfies Record<string, Dialect>;
+
+/** Stands for a value in a query that is compiled before its values are known. */
+class Parameter {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * Defines a query of the request path that is built and compiled once for each instance of Kysely.
+ *
+ * @param build Builds the query. It may only pass the values on to Kysely, because it runs before they are known.
+ */
+export function defineQuery<Values extends object, Row>(
+  build: (db: Kysely<Schema>, values: Values) => Compilable<Row>,
+): (session: Session, values: Values) => Promise<readonly Row[]> {
+  const compiled = new WeakMap<Kysely<Schema>, CompiledQuery<Row>>();
+  return async ({ db }, values) => {
+    let query = compiled.get(db);
+    if (query === undefined) {
+      const names = Object.keys(values).map((name) => [name, new Parameter(name)]);
+      query = build(db, Object.fromEntries(names)).compile();
+      compiled.set(db, query);
+    }
+    const bound = (each: unknown) => (each instanceof Parameter ? values[each.name as keyof Values] : each);
+    const { rows } = await db.executeQuery<Row>({ ...query, parameters: query.parameters.map(bound) });
+    return rows;
+  };
 }

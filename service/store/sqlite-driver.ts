@@ -22,7 +22,9 @@ export function createSqliteSession(database: Database.Database, snapshot?: Snap
   let statements = 0;
 
   function prepare(sql: string): Database.Statement {
-    const statement = prepared.get(sql) ?? database.prepare(sql);
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    const statement = database.prepare(sql);
     prepared.set(sql, statement);
     return statement;
   }

@@ -1,6 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { type ExpressionBuilder, type Kysely, type Selectable, sql } from "kysely";
+import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql } from "kysely";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
+import { defineQuery } from "./queries.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { versionsOf } from "./versions.ts";
@@ -19,14 +20,16 @@ export interface TableRecord extends NewTable {
   readonly isAutomated?: boolean;
 }
 
-export async function findTable({ db }: Session, identifier: Identifier): Promise<TableRecord | undefined> {
-  const { namespace, name } = nameOf(identifier);
-  const row = await db
+const tablesNamed = defineQuery((db, { namespace, name }: ReturnType<typeof nameOf>) =>
+  db
     .selectFrom("tables")
     .select(["id", "location", "properties", "is_automated"])
     .where("namespace", "=", namespace)
-    .where("name", "=", name)
-    .executeTakeFirst();
+    .where("name", "=", name),
+);
+
+export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
+  const [row] = await tablesNamed(session, nameOf(identifier));
   if (row === undefined) return undefined;
   const { id, location } = row;
   return { id, identifier, location, properties: JSON.parse(row.properties), isAutomated: row.is_automated === 1 };
@@ -59,16 +62,17 @@ function toTable(row: Pick<Selectable<Schema["tables"]>, "id" | "namespace" | "n
   return { id, identifier: [...fromPath(row.namespace), row.name], location, properties: JSON.parse(row.properties) };
 }
 
+const insertRow = defineQuery((db, row: Insertable<Schema["tables"]>) =>
+  db.insertInto("tables").values(row).returning("id"),
+);
+
 /** Inserts a table. Its namespace must exist, and its name and its location must be free. */
-export async function insertTable({ db }: Session, table: NewTable): Promise<TableRecord> {
+export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
   const { identifier, location } = table;
   const properties = JSON.stringify(table.properties);
-  const { id } = await db
-    .insertInto("tables")
-    .values({ ...nameOf(identifier), location, properties, created_at: Date.now() })
-    .returning("id")
-    .executeTakeFirstOrThrow();
-  return { ...table, id };
+  const [row] = await insertRow(session, { ...nameOf(identifier), location, properties, created_at: Date.now() });
+  if (row === undefined) throw new Error("the database returned no id");
+  return { ...table, id: row.id };
 }
 
 export async function renameTable({ db }: Session, id: number, to: Identifier): Promise<void> {

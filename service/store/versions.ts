@@ -1,5 +1,6 @@
 import type { Kysely, RawBuilder } from "kysely";
 import { raiseBranch } from "./branches.ts";
+import { defineQuery } from "./queries.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
@@ -76,11 +77,13 @@ function toRow(record: VersionRecord): Row {
   };
 }
 
+const insertRow = defineQuery((db, row: Row) => db.insertInto("table_versions").values(row));
+
 /** Inserts a record that is the highest of its branch. */
 export async function insertVersion(session: Session, record: VersionRecord): Promise<void> {
   const { tableId, branch: name, generation, version } = record;
   await raiseBranch(session, { tableId, name, generation, lowest: version, highest: version });
-  await insertVersions(session, [record]);
+  await insertRow(session, toRow(record));
 }
 
 /** The number of rows of one statement, which blocks other requests while it runs. */
@@ -124,17 +127,19 @@ export function ofBranch(db: Kysely<Schema>, tableId: number, branch: string) {
   return presentVersions(db).where("branches.table_id", "=", tableId).where("branches.name", "=", branch);
 }
 
+const versionsNumbered = defineQuery(
+  (db, { tableId, branch, version }: Pick<VersionRecord, "tableId" | "branch" | "version">) =>
+    ofBranch(db, tableId, branch).selectAll("table_versions").where("table_versions.version", "=", version),
+);
+
 /** Returns the record of a version, even if it is held. */
 export async function findVersion(
-  { db }: Session,
+  session: Session,
   tableId: number,
   branch: string,
   version: number,
 ): Promise<VersionRecord | undefined> {
-  const row = await ofBranch(db, tableId, branch)
-    .selectAll("table_versions")
-    .where("table_versions.version", "=", version)
-    .executeTakeFirst();
+  const [row] = await versionsNumbered(session, { tableId, branch, version });
   return row && toRecord(row);
 }
 

@@ -30,10 +30,8 @@ describe("every operation", () => {
         expect(steps).toEqual([
           "labelOperation",
           "authenticate",
-          "rateLimit",
           "target",
           "authorizePath",
-          "rowsEnabled",
           "jsonBody",
           "knownFields",
           ...(contract.content === "json" ? [] : ["validateUnlessArrow"]),

@@ -19,16 +19,12 @@ export function authorizeFields({ bodyAccess }: AnyContract) {
   });
 }
 
-/** Rejects operations on rows with 406 if the operator has disabled them. */
-export function rowsEnabled({ onRows }: AnyContract, { dataOperations }: { readonly dataOperations: boolean }) {
-  return createMiddleware<AppEnv>(async function rowsEnabled(_, next) {
-    if (onRows && !dataOperations)
-      throw new CatalogError(
-        "Unsupported",
-        "this catalog serves no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
-      );
-    await next();
-  });
+/** Rejects an operation on rows with 406, because the operator has disabled them. */
+export function refuseRows(): never {
+  throw new CatalogError(
+    "Unsupported",
+    "this catalog serves no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
+  );
 }
 
 /** Returns the caller. Its absence is a bug, because `authenticate` precedes this call in every operation. */

@@ -23,10 +23,14 @@ export function jsonBody(contract: AnyContract) {
       const json = await readJson(c, bodies[bodySize], "authenticated");
       const body = bareField === undefined ? json : { [bareField]: json };
       c.req.json = async <T>() => body as T;
-      c.req.raw.headers.set("content-type", "application/json");
+      if (!isJson(c)) c.req.raw.headers.set("content-type", "application/json");
     }
     await next();
   });
+}
+
+function isJson(c: AppContext): boolean {
+  return c.req.header("content-type") === "application/json";
 }
 
 /** Reports whether the body of this request is an Arrow stream. */
@@ -43,7 +47,7 @@ export function isArrow({ content }: AnyContract, c: AppContext): boolean {
  */
 export async function readJson(c: AppContext, bounds: BodyBounds, from: BodySender): Promise<unknown> {
   if (c.req.method !== "POST") return {};
-  const json = c.get("json") ?? parse(await inTime(readBytes(c, bounds.bytes, from)), bounds);
+  const json = c.get("json") ?? parse(await readBytes(c, bounds.bytes, from), bounds);
   c.set("json", json);
   return json;
 }
@@ -78,18 +82,23 @@ async function readBytes(c: AppContext, bytesMax: number, from: BodySender): Pro
     const declared = c.req.header("content-length");
     if (declared !== undefined) {
       grow(Number(declared));
-      return new Uint8Array(await c.req.arrayBuffer());
+      const body = c.req.arrayBuffer();
+      return new Uint8Array(await (c.env.incoming?.complete ? body : inTime(body)));
     }
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of openBody(c)) {
-      grow(chunk.byteLength);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks);
+    return await inTime(readChunks(c, grow));
   } catch (cause) {
     if (cause instanceof CatalogError) throw cause;
     throw new CatalogError("InvalidInput", "the body broke off", { cause });
   }
+}
+
+async function readChunks(c: AppContext, grow: (bytes: number) => void): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of openBody(c)) {
+    grow(chunk.byteLength);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** Rejects a body that does not arrive in time. @throws CatalogError InvalidInput */

@@ -6,14 +6,12 @@ import type { AppEnv } from "../context.ts";
 
 const minuteSeconds = 60;
 
-/** Limits the requests per second of each principal; undefined means unlimited. */
-export function rateLimit(createLimiter: Store["createLimiter"], requestsPerSecond: number | undefined) {
-  const limiter =
-    requestsPerSecond === undefined ? undefined : createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
+/** Limits the requests per second of each principal. */
+export function rateLimit(createLimiter: Store["createLimiter"], requestsPerSecond: number) {
+  const limiter = createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
   return createMiddleware<AppEnv>(async function rateLimit(c, next) {
     const principal = c.get("principal")?.name ?? "";
-    if (limiter !== undefined)
-      await consume(limiter, principal, `${principal} may send ${requestsPerSecond} requests a second`);
+    await consume(limiter, principal, `${principal} may send ${requestsPerSecond} requests a second`);
     await next();
   });
 }

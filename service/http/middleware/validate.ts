@@ -22,12 +22,15 @@ export function validate(contract: AnyContract): readonly MiddlewareHandler<AppE
   return [jsonBody(contract), knownFields(contract), validateQuery(contract), validateBody(contract), joinFields()];
 }
 
+/** Validates without promises: no contract has an asynchronous check. Zod compiles only synchronous validators. */
+const synchronous = { validationFunction: (schema: z.ZodType, value: unknown) => schema.safeParse(value) };
+
 function validateQuery({ query }: AnyContract): MiddlewareHandler<AppEnv> {
-  return zValidator("query", query, throwProblems);
+  return zValidator("query", query, throwProblems, synchronous);
 }
 
 function validateBody(contract: AnyContract): MiddlewareHandler<AppEnv> {
-  const json = zValidator("json", contract.body, throwProblems) as MiddlewareHandler<AppEnv>;
+  const json = zValidator("json", contract.body, throwProblems, synchronous) as MiddlewareHandler<AppEnv>;
   if (contract.content === "json") return json;
   return async function validateUnlessArrow(c, next) {
     return isArrow(contract, c) ? next() : json(c, next);
