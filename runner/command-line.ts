@@ -96,8 +96,9 @@ async function run(options: Options): Promise<void> {
   const rayPlatform = ray === undefined ? undefined : new RayPlatform({ ...where, ray: () => ray.get() });
   const { platform, reap } =
     rayPlatform === undefined ? await openRayJobs(options, where) : { platform: rayPlatform, reap: async () => {} };
+  const jobs = new CatalogJobs(createManagementClient(catalog));
   const reconciler = new Reconciler(
-    { jobs: new CatalogJobs(createManagementClient(catalog)), platform },
+    { jobs, platform },
     {
       attempts: options.attempts,
       jobs: options.maxJobs,
@@ -119,7 +120,8 @@ async function run(options: Options): Promise<void> {
           await reconciler.reconcile();
           if (options.standby) await rayPlatform?.prepare();
         },
-        { pauseMs: pauseMs.passes, signal, tell },
+        // A process that waits for a job starts it sooner than the next pass.
+        { pauseMs: pauseMs.passes, signal, tell, wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew() },
       ),
       repeat(() => reap(tell), { pauseMs: pauseMs.reaping, signal, tell }),
     ]);

@@ -59,6 +59,11 @@ export class CatalogJobs {
     return jobs;
   }
 
+  /** Reports whether a job waits for its first attempt. */
+  async hasNew(): Promise<boolean> {
+    return (await this.listOpen()).some(({ attempt }) => attempt === 0);
+  }
+
   /** Returns the status of a job and whether its attempt has started; no status if the catalog does not know the job. */
   async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasStarted: boolean }> {
     const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));

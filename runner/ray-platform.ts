@@ -97,6 +97,11 @@ export class RayPlatform implements Platform {
       );
   }
 
+  /** Reports whether a process waits for the next attempt. */
+  get isPrepared(): boolean {
+    return this.#standby !== undefined;
+  }
+
   /** Prepares nothing before the next job, which then shows the error. */
   #waitForJob(): undefined {
     this.#last.at = Number.NEGATIVE_INFINITY;

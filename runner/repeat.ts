@@ -10,18 +10,27 @@ import { backoffMs, isTransientStatus } from "@tiltyard/protocol";
 
 const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
+/** The time in milliseconds between two calls of `wake`. */
+const wakeMs = 200;
+
+interface RepeatOptions {
+  readonly pauseMs: number;
+  readonly signal: AbortSignal;
+  readonly tell: (text: string) => void;
+  /** Is called repeatedly during a pause after success, and ends the pause by returning true. */
+  readonly wake?: () => Promise<boolean>;
+}
+
 /**
  * Repeats work until the signal. Transient failures are reported and retried with backoff. Work that is in progress at
  * the signal is abandoned, because a request of it may wait for minutes.
  *
  * @throws Permanent failures.
  */
-export async function repeat(
-  work: () => Promise<void>,
-  options: { readonly pauseMs: number; readonly signal: AbortSignal; readonly tell: (text: string) => void },
-): Promise<void> {
-  const { pauseMs, signal, tell } = options;
+export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
+  const { pauseMs, signal, tell, wake } = options;
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   for (let failures = 0; !signal.aborted; ) {
     try {
       await Promise.race([work(), aborted]);
@@ -32,7 +41,15 @@ export async function repeat(
       tell(error.message);
       failures++;
     }
-    await sleep(failures === 0 ? pauseMs : backoffMs(failures - 1, backoff), undefined, { signal }).catch(() => {});
+    if (failures > 0) await pause(backoffMs(failures - 1, backoff));
+    else if (wake === undefined) await pause(pauseMs);
+    else {
+      const until = performance.now() + pauseMs;
+      // The work itself reports an error, if it has the same one.
+      const isWoken = () => Promise.race([wake().catch(() => false), aborted]);
+      do await pause(wakeMs);
+      while (!signal.aborted && performance.now() < until && !(await isWoken()));
+    }
   }
 }
 

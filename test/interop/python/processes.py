@@ -56,6 +56,20 @@ def ray_heads(owner: int) -> list[int]:
     return [head for head in heads if owner in ancestors_of(head)]
 
 
+def processes_of(folders: set[Path]) -> list[int]:
+    """Returns the processes of the Rays with these folders, and of their jobs. A worker's title replaces its arguments."""
+
+    def names(text: str) -> bool:
+        return any(str(folder) in text for folder in folders)
+
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if names(process.joinpath("cmdline").read_text()) or names(os.readlink(process / "cwd")):
+                found.append(int(process.name))
+    return found
+
+
 def kill_all(pids: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from jobs import ROWS, backfill, describe, values, write_films
-from processes import ancestors_of, drivers_of, kill_all, ray_folders, ray_heads
+from processes import ancestors_of, drivers_of, kill_all, processes_of, ray_folders, ray_heads
 from runner import Runner
 
 BACKFILLS = int(os.environ.get("TILTYARD_TEST_CHAOS_BACKFILLS", "1"))
@@ -91,6 +91,8 @@ class Yard:
         self.runner = Runner(self.catalog, folder / "runner.log")
         self.runners: list[int] = []
         self.jobs: list[str] = []
+        # All Rays that have run.
+        self.rays: set[Path] = set()
         self.start_runner()
 
     def start_runner(self) -> None:
@@ -99,10 +101,13 @@ class Yard:
         self.runners.append(self.runner.process.pid)
 
     def ray_folders(self) -> list[Path]:
-        return [folder for runner in self.runners for folder in ray_folders(runner)]
+        found = [folder for runner in self.runners for folder in ray_folders(runner)]
+        self.rays.update(found)
+        return found
 
     def kill(self, what: str, jobs: list[str]) -> None:
         assert self.runner.process is not None
+        self.ray_folders()
         match what:
             case "runner":
                 self.runner.kill()
@@ -124,9 +129,11 @@ class Yard:
 def yard(tmp_path):
     yard = Yard(tmp_path)
     yield yard
+    yard.ray_folders()
     yard.stop()
     assert yard.ray_folders() == []
     assert [driver for job in yard.jobs for driver in drivers_of(job)] == []
+    wait_until(lambda: not processes_of(yard.rays), lambda: f"the end of {processes_of(yard.rays)}", seconds=30)
 
 
 @pytest.mark.timeout(BACKFILLS * BACKFILL_SECONDS + 120)
@@ -142,8 +149,15 @@ def test_jobs_succeed_while_anything_is_killed(yard, tmp_path):
         used = sum(file.stat().st_size for file in (tmp_path / "data").rglob("*") if file.is_file())
         assert used < (number + 1) * BYTES_OF_ONE, f"{used} bytes after {number + 1} backfills"
         assert len(yard.ray_folders()) <= 1
+        # The Rays that were killed left no processes, and folders of finished processes were deleted.
+        wait_until(lambda: not processes_of(yard.rays - {*yard.ray_folders()}), "the end of killed Rays")
+        wait_until(lambda: len(standby_folders(yard)) <= 1, "the end of processes that waited")
     seconds = round(time.monotonic() - began)
     print(f"{BACKFILLS} backfills, {killed.total()} kills {dict(killed)}, {attempts} attempts, {seconds} s", flush=True)
+
+
+def standby_folders(yard: Yard) -> list[Path]:
+    return [standby for ray in yard.ray_folders() for standby in ray.glob("standby-*")]
 
 
 def run_one(yard: Yard, number: int, chance: random.Random) -> tuple[list[str], int]:

@@ -15,7 +15,7 @@ import pytest
 from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
 from jobs import ROWS, alter, backfill, describe, values, write_films
-from processes import drivers_of, processes, ray_folders
+from processes import ancestors_of, drivers_of, processes, ray_folders
 from runner import JOB_SECONDS, Runner, ended
 
 
@@ -235,6 +235,36 @@ def test_a_process_that_waited_for_a_job_serves_no_second_one(tmp_path):
             left = [own, Path(f"/proc/{pid}")]
             wait_until(lambda left=left: not any(each.exists() for each in left), "its end", seconds=60)
         runner.stop()
+
+
+@pytest.mark.timeout(600)
+def test_a_job_computes_in_a_worker_that_waited_for_it_and_ends_with_it(tmp_path):
+    @geneva.udf(data_type=pa.int64())
+    def worker(title: str) -> int:
+        import os
+
+        return os.getpid()
+
+    with Catalog(tmp_path / "data") as catalog, Runner(catalog, tmp_path / "log").start() as runner:
+        films = write_films(catalog, ["films"])
+        open_with_geneva(catalog, films).add_columns({"worker": worker})
+        wait_until(lambda: len(ready_workers(runner.process.pid)) >= 4, "workers", seconds=JOB_SECONDS)
+        ready = ready_workers(runner.process.pid)
+        assert ended(catalog, runner, backfill(catalog, films, "worker"))["status"] == "Succeeded"
+        assert set(values(catalog, films, "worker")) <= set(ready)
+        wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in ready), "the end of the workers")
+        runner.stop()
+
+
+def ready_workers(runner: int) -> list[int]:
+    """Returns the workers of a runner's Ray that have imported the packages and have no task."""
+    idle = processes(lambda arguments: arguments[0] == "ray::IDLE")
+    found = []
+    for pid in idle:
+        with contextlib.suppress(OSError):
+            if runner in ancestors_of(pid) and "/lancedb/" in Path(f"/proc/{pid}/maps").read_text():
+                found.append(pid)
+    return found
 
 
 def test_a_runner_that_is_stopped_while_a_job_runs_exits_with_its_ray_and_leaves_the_job_open(tmp_path):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from jobs import backfill, values
-from processes import drivers_of, kill_all, ray_heads
+from processes import drivers_of, kill_all, processes_of, ray_folders, ray_heads
 from runner import JOB_SECONDS, Runner, ended
 
 ROWS = 2_000
@@ -53,7 +53,9 @@ def yard(tmp_path_factory):
     folder = tmp_path_factory.mktemp("yard")
     with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log").start("--num-cpus", "4") as runner:
         yield catalog, runner
+        rays = {*ray_folders(runner.process.pid)}
         runner.stop()
+        wait_until(lambda: not processes_of(rays), lambda: f"the end of {processes_of(rays)}", seconds=30)
 
 
 def begin(catalog, table: str, calls: Calls) -> str:

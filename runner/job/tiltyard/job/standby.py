@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 
 POLL_SECONDS = 0.02
+# The time in which Ray begins to start the workers.
+REQUEST_SECONDS = 0.5
 ARGUMENTS = "attempt.json"
 # Geneva uses a worker to drive the backfill, one to count its progress, one per applier, and one per writer.
 WORKERS = 4
@@ -24,18 +26,22 @@ WORKERS = 4
 def main(folder: Path) -> None:
     installed = _installed()
     # An attempt that arrives during a step waits for that step only.
-    steps = iter([_connect, _import_packages, _start_workers])
-    while not (file := folder / ARGUMENTS).exists():
-        if not folder.exists():
-            os._exit(0)
+    steps = iter([_connect, import_packages, _start_workers])
+    while _is_waiting(folder):
         next(steps, _pause)()
-    arguments = json.loads(file.read_text())
+    if not folder.exists():
+        os._exit(0)
+    arguments = json.loads((folder / ARGUMENTS).read_text())
     if _installed() != installed:
         # The imported packages are no longer those of the environment.
         os.execv(sys.executable, [sys.executable, "-m", "tiltyard.job", *arguments])
     from tiltyard.job.__main__ import run
 
     run(arguments)
+
+
+def _is_waiting(folder: Path) -> bool:
+    return folder.exists() and not (folder / ARGUMENTS).exists()
 
 
 def _pause() -> None:
@@ -45,22 +51,34 @@ def _pause() -> None:
 def _connect() -> None:
     import ray
 
-    ray.init(ignore_reinit_error=True, log_to_driver=True)
+    runtime_env = {"worker_process_setup_hook": "tiltyard.job.standby.import_packages"}
+    ray.init(ignore_reinit_error=True, log_to_driver=True, runtime_env=runtime_env)
 
 
 def _start_workers() -> None:
-    """Starts tasks, each in a worker of its own, which Ray keeps for further tasks and actors of this driver."""
+    """Starts workers, which import the packages and remain idle.
+
+    Ray starts a worker for each task with other resources, and keeps the worker after the cancellation of the task. An
+    actor needs a worker that has never run a task.
+    """
     import ray
 
-    for _ in range(WORKERS):
-        ray.remote(num_cpus=0)(_import_packages).remote()
+    tasks = [ray.remote(num_cpus=number / 10_000)(_do_nothing).remote() for number in range(1, WORKERS + 1)]
+    # No worker is ready so soon.
+    time.sleep(REQUEST_SECONDS)
+    for task in tasks:
+        ray.cancel(task)
 
 
-def _import_packages() -> None:
-    import lance.namespace  # noqa: F401
+def _do_nothing() -> None: ...
 
-    # Geneva is optional.
-    with contextlib.suppress(ImportError):
+
+def import_packages() -> None:
+    """Imports the packages of a job. A worker that fails to do so fails with the job's own error later."""
+    with contextlib.suppress(Exception):
+        import lance.namespace  # noqa: F401
+
+        # Geneva is optional.
         from tiltyard.job import geneva_job
 
         geneva_job.prepare()

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { CatalogConnectionError } from "../../client/index.ts";
+import { repeat } from "../../runner/repeat.ts";
+
+/** Longer than the test may last. */
+const pauseMs = 600_000;
+
+test("ends the pause when its condition is met, even after the condition could not be read", async () => {
+  const stopped = new AbortController();
+  const answers = [
+    () => Promise.reject(new CatalogConnectionError("ListJobs", "http://127.0.0.1:1", new Error("refused"))),
+    async () => false,
+    async () => true,
+  ];
+  let passes = 0;
+  const work = async () => {
+    passes += 1;
+    if (passes === 2) stopped.abort();
+  };
+  const wake = async () => (await answers.shift()?.()) ?? false;
+  await repeat(work, { pauseMs, signal: stopped.signal, tell: () => {}, wake });
+  expect(passes).toBe(2);
+  expect(answers).toEqual([]);
+});
+
+test("stops at the signal while its condition is being read", async () => {
+  const stopped = new AbortController();
+  const wake = () => {
+    stopped.abort();
+    return new Promise<boolean>(() => {});
+  };
+  await expect(
+    repeat(async () => {}, { pauseMs, signal: stopped.signal, tell: () => {}, wake }),
+  ).resolves.toBeUndefined();
+});
