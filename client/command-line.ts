@@ -1,4 +1,4 @@
-import { ParameterError } from "@tiltyard/protocol";
+import { CatalogError, ParameterError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { catalogCommands } from "./commands/catalog.ts";
 import { clusterCommand } from "./commands/cluster.ts";
@@ -14,6 +14,7 @@ import { isLocal } from "./commands/local.ts";
 import { loginCommand, logoutCommand } from "./commands/login.ts";
 import { namespacesCommand } from "./commands/namespaces.ts";
 import { handedOver, runProgram } from "./commands/other-program.ts";
+import { tell } from "./commands/output.ts";
 import { quickstartCommand } from "./commands/quickstart.ts";
 import { branchesCommand, tagsCommand } from "./commands/refs.ts";
 import { runCommand } from "./commands/run.ts";
@@ -32,8 +33,9 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     else {
-      process.stderr.write(`tiltyard: ${reportOf(error)}\n`);
-      const isUsage = error instanceof UsageError || error instanceof ParameterError;
+      tell(`tiltyard: ${reportOf(error)}`);
+      // The client itself throws a CatalogError for an invalid identifier.
+      const isUsage = [UsageError, ParameterError, CatalogError].some((type) => error instanceof type);
       process.exitCode = isUsage ? exitCodes.usage : exitCodes.failed;
     }
   }

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { type CatalogTargetOptions, requiredCatalog } from "./catalog-target.ts";
-import { type JsonOption, jsonOption } from "./output.ts";
+import { type JsonOption, jsonOption, tell } from "./output.ts";
 
 export type CatalogOptions = JsonOption & CatalogTargetOptions;
 
@@ -17,17 +17,15 @@ export function addCatalogCommand(to: Command, name: string, description: string
     .addOption(jsonOption());
 }
 
-/** Creates clients of the catalog for a command and prints the name of the catalog to standard error. */
-export function catalogOf(options: CatalogOptions): {
+/** The clients of a catalog. */
+export interface Clients {
   readonly catalog: CatalogClient;
   readonly management: ManagementClient;
-} {
-  const { from, ...target } = requiredCatalog(options);
-  process.stderr.write(`catalog: ${target.url} (from ${from})\n`);
-  return { catalog: createCatalogClient(target), management: createManagementClient(target) };
 }
 
-/** Creates a client of management. @throws UsageError */
-export function managementOf(options: CatalogOptions): ManagementClient {
-  return createManagementClient(requiredCatalog(options));
+/** Creates clients of the catalog for a command and prints the name of the catalog. @throws UsageError */
+export function catalogOf(options: CatalogOptions): Clients {
+  const { from, ...target } = requiredCatalog(options);
+  tell(`catalog: ${target.url} (from ${from})`);
+  return { catalog: createCatalogClient(target), management: createManagementClient(target) };
 }

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "./exit-codes.ts";
 import { defaultProfile, findProfile } from "./profiles.ts";
-import { httpUrl } from "./target.ts";
+import { httpUrl, readText } from "./target.ts";
 
 /** The URL of a catalog and its key. */
 export interface CatalogTarget {
@@ -65,5 +65,5 @@ export function developmentKeyFor(url: string): string | undefined {
   const host = URL.parse(url)?.hostname ?? "";
   const file = join(process.env.TILTYARD_DATA_DIR || "data", "development.key");
   const isUsable = ["127.0.0.1", "localhost", "[::1]"].includes(host) && existsSync(file);
-  return isUsable ? readFileSync(file, "utf8").trim() : undefined;
+  return isUsable ? readText(file).trim() : undefined;
 }

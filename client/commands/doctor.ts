@@ -7,7 +7,7 @@ import { ConnectError, NoKubeconfigError } from "../kubernetes/connect-error.ts"
 import type { Forwarding } from "../kubernetes/port-forward.ts";
 import { catalogTarget, requiredCatalog } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { type JsonOption, jsonOption, Progress } from "./output.ts";
+import { type JsonOption, jsonOption, Progress, print } from "./output.ts";
 import { addTargetOptions, readStack, readTarget, type TargetOptions } from "./target.ts";
 
 type Options = TargetOptions & JsonOption & { readonly pod: boolean; readonly profile?: string };
@@ -61,7 +61,7 @@ async function doctor(options: Options): Promise<void> {
   ]);
   progress.end();
   const findings = examined.flat();
-  process.stdout.write(`${options.json ? JSON.stringify(findings) : asText(findings)}\n`);
+  print(options, findings, asText(findings));
   if (findings.some(({ result }) => result === "failed")) process.exitCode = exitCodes.unhealthy;
 }
 

@@ -2,10 +2,10 @@ import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
-import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { listed } from "./listed.ts";
 import { addLocalOption } from "./local.ts";
-import { print, printTable } from "./output.ts";
+import { print, printTable, timeOf } from "./output.ts";
 
 type DroppedTable = CatalogAnswer<
   import("@tiltyard/protocol").ManagementContracts["listDroppedTables"]
@@ -20,8 +20,8 @@ export function addDroppedTableCommands(tables: Command): void {
       const rows = dropped.map(({ dropped_id, id, dropped_at_millis, kept_until_millis }) => ({
         id: String(dropped_id),
         table: formatIdentifier(id),
-        dropped: new Date(dropped_at_millis).toISOString(),
-        "kept until": new Date(kept_until_millis).toISOString(),
+        dropped: timeOf(dropped_at_millis),
+        "kept until": timeOf(kept_until_millis),
       }));
       printTable(options, rows, ["id", "table", "dropped", "kept until"]);
     });
@@ -40,10 +40,8 @@ export function addDroppedTableCommands(tables: Command): void {
     });
 }
 
-async function listDropped(management: ManagementClient, within: readonly string[]): Promise<DroppedTable[]> {
-  const dropped: DroppedTable[] = [];
-  for await (const page of pages(management.listDroppedTables, { id: within })) dropped.push(...page.dropped_tables);
-  return dropped;
+function listDropped(management: ManagementClient, within: readonly string[]): Promise<readonly DroppedTable[]> {
+  return listed(management.listDroppedTables, { id: within }, ({ dropped_tables }) => dropped_tables);
 }
 
 async function findDropped(management: ManagementClient, idOrName: string): Promise<DroppedTable> {

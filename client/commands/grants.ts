@@ -2,10 +2,10 @@ import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/p
 import { Argument, Command } from "commander";
 import type { CatalogClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
-import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { listed } from "./listed.ts";
 import { addLocalOption } from "./local.ts";
-import { print, printTable } from "./output.ts";
+import { print, printTable, tell } from "./output.ts";
 
 /** Creates the command `grants`, which adds, lists and removes roles of principals on namespaces. */
 export function grantsCommand(): Command {
@@ -20,8 +20,7 @@ export function grantsCommand(): Command {
       const { catalog, management } = catalogOf(options);
       const id = parseIdentifier(namespace);
       await management.putGrant({ id, principal, role });
-      if (!(await namespaceExists(catalog, id)))
-        process.stderr.write(`warning: the namespace ${namespace} does not exist yet\n`);
+      if (!(await namespaceExists(catalog, id))) tell(`warning: the namespace ${namespace} does not exist yet`);
       print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
     });
 
@@ -29,10 +28,8 @@ export function grantsCommand(): Command {
     .argument("[namespace]", "only roles on this namespace and its descendants", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
       const { management } = catalogOf(options);
-      const rows = [];
-      for await (const page of pages(management.listGrants, { id: parseIdentifier(namespace) }))
-        for (const { principal, namespace: on, role } of page.grants)
-          rows.push({ principal, namespace: formatIdentifier(on), role });
+      const found = await listed(management.listGrants, { id: parseIdentifier(namespace) }, ({ grants }) => grants);
+      const rows = found.map((grant) => ({ ...grant, namespace: formatIdentifier(grant.namespace) }));
       printTable(options, rows, ["principal", "namespace", "role"]);
     });
 

@@ -5,7 +5,7 @@ import { submitInTransaction } from "../ray/tracked-job.ts";
 import { UsageError } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
-import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
+import { type JsonOption, jsonOption, print, printTable, tell, timeOf } from "./output.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
 import { addTargetOptions, httpUrl, rayToken, readTarget, type TargetOptions } from "./target.ts";
 
@@ -22,7 +22,7 @@ export function rayCommand(): Command {
 /** Creates the command `job`, the former name of `ray job`. */
 export function formerJobCommand(): Command {
   return rayJobCommand().hook("preAction", () => {
-    process.stderr.write("warning: `tiltyard job` is deprecated and will be removed: use `tiltyard ray job`\n");
+    tell("warning: `tiltyard job` is deprecated and will be removed: use `tiltyard ray job`");
   });
 }
 
@@ -36,14 +36,15 @@ function rayJobCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard ray job submit --cluster embeddings -w . -- python backfill.py")
     .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
       const tracking = trackingOf(options);
+      const isTransaction = tracking === undefined || "transactionId" in tracking;
+      if (!options.wait && !isTransaction)
+        throw new UsageError("--no-wait: the command cannot update the transaction of a job that it does not wait for");
       await interruptible(async (signal) => {
         await using opened = await open(options);
         const request = jobRequest(command, options);
         if (options.wait) {
           await runJob(opened.jobs, request, { ...options, tracking, signal });
         } else {
-          if (tracking !== undefined && !("transactionId" in tracking))
-            throw new Error("--no-wait: the command cannot update the transaction of a job that it does not wait for");
           const { id } =
             tracking === undefined
               ? await opened.jobs.submit(request)
@@ -61,7 +62,7 @@ function rayJobCommand(): Command {
         // A job that started with ray.init() instead of a submission has a different kind of id.
         id: each.submission_id ?? each.job_id ?? "",
         status: each.status,
-        started: each.start_time ? new Date(each.start_time).toISOString() : "",
+        started: timeOf(each.start_time ?? undefined),
         command: each.entrypoint,
       }));
       printTable(options, rows, ["id", "status", "started", "command"]);

@@ -1,11 +1,13 @@
-import { type Job, openStatuses, parseIdentifier, rowsText } from "@tiltyard/protocol";
+import { stripVTControlCharacters } from "node:util";
+import { formatIdentifier, type Job, openStatuses, parseIdentifier, rowsText } from "@tiltyard/protocol";
 import { Command } from "commander";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
-import { addCatalogCommand, type CatalogOptions, managementOf } from "./catalog-command.ts";
+import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
 import { describeJob, waitingFor, watchJob } from "./job-progress.ts";
+import { listed } from "./listed.ts";
 import { addOpeningCommands } from "./open-jobs.ts";
-import { limitOption, print, printTable, wholeNumber } from "./output.ts";
+import { limitOption, print, printTable, timeOf, wholeNumber } from "./output.ts";
 import { addPolicyCommand } from "./table-policy.ts";
 
 interface ListOptions extends CatalogOptions {
@@ -26,10 +28,10 @@ export function jobsCommand(): Command {
     .option("--principal <name>", "only jobs of this principal")
     .option("--open", "only jobs that have not ended")
     .addOption(limitOption("the number of jobs", 20))
-    .action((options: ListOptions) => listJobs(managementOf(options), options));
+    .action((options: ListOptions) => listJobs(catalogOf(options).management, options));
 
   addOfOne(jobs, "describe", "show all fields of a job").action(async (id: string, options: CatalogOptions) => {
-    const job = await describeJob(managementOf(options), id);
+    const job = await describeJob(catalogOf(options).management, id);
     print(options, job, JSON.stringify(job, null, 2));
   });
 
@@ -39,53 +41,52 @@ export function jobsCommand(): Command {
       "\nExit codes: 0 the job succeeded, 3 it failed, 4 it was canceled, 1 anything else. Ctrl-C leaves the job alone.",
     )
     .action((id: string, options: CatalogOptions) =>
-      interruptible((signal) => watchJob(managementOf(options), id, options, signal)),
+      interruptible((signal) => watchJob(catalogOf(options).management, id, options, signal)),
     );
 
   addOfOne(jobs, "cancel", "cancel a job; its processes end within seconds").action(
     async (id: string, options: CatalogOptions) => {
-      const { job } = await managementOf(options).cancelJob({ id: parseIdentifier(id) });
+      const { job } = await catalogOf(options).management.cancelJob({ id: parseIdentifier(id) });
       print(options, job, `job ${id} is ${job.status}`);
     },
   );
 
   addOfOne(jobs, "retry", "open a failed or canceled job again").action(async (id: string, options: CatalogOptions) => {
-    const { job_id } = await managementOf(options).retryJob({ id: parseIdentifier(id) });
+    const { job_id } = await catalogOf(options).management.retryJob({ id: parseIdentifier(id) });
     print(options, { job_id }, job_id);
   });
 
   addOfOne(jobs, "logs", "print the last lines of a job's output")
     .option("--attempt <number>", "an earlier attempt; the latest one by default", wholeNumber)
     .action(async (id: string, options: CatalogOptions & { readonly attempt?: number }) => {
-      const lines = await linesOf(managementOf(options), id, options.attempt);
-      print(options, lines, lines.join("\n"));
+      const lines = await linesOf(catalogOf(options).management, id, options.attempt);
+      // Colours and the line of a progress bar, which returns to its beginning, are for the terminal of the job.
+      print(options, lines, stripVTControlCharacters(lines.join("\n")).replaceAll(/\r+\n?/g, "\n"));
     });
 
   addOfOne(jobs, "attempts", "list the attempts at a job with their times and reasons").action(
     async (id: string, options: CatalogOptions) => {
-      const { attempts } = await managementOf(options).listJobAttempts({ id: parseIdentifier(id) });
-      if (options.json) return void process.stdout.write(`${JSON.stringify(attempts)}\n`);
+      const { attempts } = await catalogOf(options).management.listJobAttempts({ id: parseIdentifier(id) });
       const shown = attempts.map(({ number, started_at_millis, ended_at_millis, reason }) => ({
         attempt: String(number),
         started: timeOf(started_at_millis),
         ended: timeOf(ended_at_millis),
         reason: reason?.split("\n", 1)[0] ?? "",
       }));
-      printTable(options, shown, ["attempt", "started", "ended", "reason"]);
+      printTable(options, shown, ["attempt", "started", "ended", "reason"], attempts);
     },
   );
 
   addOfOne(jobs, "errors", "list the errors that Geneva recorded for batches or rows of a job").action(
     async (id: string, options: CatalogOptions) => {
-      const { errors } = await managementOf(options).listJobErrors({ id: parseIdentifier(id) });
-      if (options.json) return void process.stdout.write(`${JSON.stringify(errors)}\n`);
+      const { errors } = await catalogOf(options).management.listJobErrors({ id: parseIdentifier(id) });
       const shown = errors.map(({ type, message, column, fragment_id, row_address }) => ({
         column,
         fragment: fragment_id ?? "",
         row: row_address ?? "",
         error: `${type}: ${message.split("\n", 1)[0]}`,
       }));
-      printTable(options, shown, ["column", "fragment", "row", "error"]);
+      printTable(options, shown, ["column", "fragment", "row", "error"], errors);
     },
   );
 
@@ -93,7 +94,7 @@ export function jobsCommand(): Command {
     .option("-n, --namespace <id>", "for the tables of this namespace")
     .action(async (options: CatalogOptions & { readonly namespace?: string }) => {
       const { namespace } = options;
-      const { manifests, clusters, runner_clusters } = await managementOf(options).listJobDefinitions({
+      const { manifests, clusters, runner_clusters } = await catalogOf(options).management.listJobDefinitions({
         ...(namespace !== undefined && { id: parseIdentifier(namespace) }),
       });
       const ofKind = (kind: string, names: readonly string[]) => names.map((name) => ({ name, kind }));
@@ -102,7 +103,6 @@ export function jobsCommand(): Command {
         ...ofKind("cluster, defined with Geneva", clusters),
         ...ofKind("cluster of the runner", runner_clusters),
       ];
-      if (options.json) return void process.stdout.write(`${JSON.stringify(found)}\n`);
       printTable(options, found, ["name", "kind"]);
     });
   addOpeningCommands(jobs);
@@ -123,20 +123,16 @@ async function linesOf(management: ManagementClient, id: string, attempt?: numbe
   return found.lines;
 }
 
-function timeOf(millis: number | undefined): string {
-  return millis === undefined ? "" : new Date(millis).toISOString();
-}
-
 async function listJobs(management: ManagementClient, options: ListOptions): Promise<void> {
   const { namespace, table, principal, open, limit } = options;
-  const { jobs } = await management.listJobs({
+  const request = {
     ...(namespace !== undefined && { id: parseIdentifier(namespace) }),
     ...(table !== undefined && { table }),
     ...(principal !== undefined && { principal }),
     ...(open && { status: [...openStatuses] }),
     limit,
-  });
-  if (options.json) return void process.stdout.write(`${JSON.stringify(jobs)}\n`);
+  };
+  const jobs = await listed(management.listJobs, request, (page) => page.jobs, limit);
   const rows = jobs.map((job) => ({
     id: job.job_id,
     status: job.status,
@@ -145,11 +141,11 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
     principal: job.principal,
     opened: timeOf(job.created_at_millis),
   }));
-  printTable(options, rows, ["id", "status", "target", "progress", "principal", "opened"]);
+  printTable(options, rows, ["id", "status", "target", "progress", "principal", "opened"], jobs);
 }
 
 /** Returns the target of a job: a table, and its column if the job fills one. */
 function targetOf({ objects, parameters }: Job): string {
   const [table = []] = objects;
-  return [table.join("$"), ...(parameters.column === undefined ? [] : [parameters.column])].join(" ");
+  return [formatIdentifier(table), ...(parameters.column === undefined ? [] : [parameters.column])].join(" ");
 }

@@ -1,9 +1,9 @@
 import { parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
-import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { listed } from "./listed.ts";
 import { addLocalOption } from "./local.ts";
-import { print, printTable } from "./output.ts";
+import { print, printTable, timeOf } from "./output.ts";
 
 interface CreateOptions extends CatalogOptions {
   readonly role?: Role;
@@ -31,10 +31,11 @@ export function keysCommand(): Command {
   addLocalOption(addCatalogCommand(keys, "list", "list the keys, without their secrets")).action(
     async (options: CatalogOptions) => {
       const { management } = catalogOf(options);
-      const rows = [];
-      for await (const { api_keys } of pages(management.listApiKeys, {}))
-        for (const { api_key_id: id, principal, created_at_millis } of api_keys)
-          rows.push({ id, principal, created: new Date(created_at_millis).toISOString() });
+      const found = await listed(management.listApiKeys, {}, ({ api_keys }) => api_keys);
+      const rows = found.map(({ api_key_id: id, principal, created_at_millis }) => ({
+        ...{ id, principal },
+        created: timeOf(created_at_millis),
+      }));
       printTable(options, rows, ["id", "principal", "created"]);
     },
   );

@@ -14,5 +14,6 @@ export function addLocalOption(command: Command): Command {
 
 /** Reports whether a command line addresses the local database. */
 export function isLocal([group = "", command = "", ...options]: readonly string[]): boolean {
-  return localCommands[group]?.includes(command) === true && options.includes("--local");
+  const isLocalCommand = Object.hasOwn(localCommands, group) && localCommands[group]?.includes(command) === true;
+  return isLocalCommand && options.includes("--local");
 }

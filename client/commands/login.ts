@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { createManagementClient } from "../catalog/catalog-client.ts";
 import { developmentKeyFor } from "./catalog-target.ts";
 import { UsageError } from "./exit-codes.ts";
-import { type JsonOption, jsonOption, print } from "./output.ts";
+import { type JsonOption, jsonOption, print, tell } from "./output.ts";
 import { defaultProfile, findProfile, profilesFile, storeProfile } from "./profiles.ts";
 import { httpUrl } from "./target.ts";
 
@@ -64,10 +64,16 @@ export function logoutCommand(): Command {
 /** Reads a key from standard input without echo. */
 async function readKey(): Promise<string> {
   if (!process.stdin.isTTY) return (await text(process.stdin)).trim();
-  process.stderr.write("API key: ");
   const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
   using reader = createInterface({ input: process.stdin, output: hidden, terminal: true });
-  const key = await reader.question("");
-  process.stderr.write("\n");
-  return key.trim();
+  reader.on("SIGINT", () => {
+    reader.close();
+    process.kill(process.pid, "SIGINT");
+  });
+  // The reader has disabled the echo of the terminal.
+  process.stderr.write("API key: ");
+  // Ctrl-D ends the input without a line.
+  const { value = "" } = await reader[Symbol.asyncIterator]().next();
+  tell("");
+  return value.trim();
 }

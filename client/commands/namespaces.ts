@@ -1,7 +1,7 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
-import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { listed } from "./listed.ts";
 import { print, printTable } from "./output.ts";
 
 /** Creates the command `namespaces`, which lists, creates and drops namespaces. */
@@ -13,9 +13,8 @@ export function namespacesCommand(): Command {
     .action(async (parent: string, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
       const id = parseIdentifier(parent);
-      const rows = [];
-      for await (const page of pages(catalog.listNamespaces, { id }))
-        rows.push(...page.namespaces.map((name) => ({ namespace: formatIdentifier([...id, name]) })));
+      const names = await listed(catalog.listNamespaces, { id }, ({ namespaces }) => namespaces);
+      const rows = names.map((name) => ({ namespace: formatIdentifier([...id, name]) }));
       printTable(options, rows, ["namespace"]);
     });
 

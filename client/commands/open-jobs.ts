@@ -1,11 +1,9 @@
 import { type AnyContract, contracts, managementContracts, parseIdentifier } from "@tiltyard/protocol";
 import type { Command } from "commander";
-import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
-import { addCatalogCommand, type CatalogOptions } from "./catalog-command.ts";
-import { type CatalogTarget, requiredCatalog } from "./catalog-target.ts";
+import { addCatalogCommand, type CatalogOptions, type Clients, catalogOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
 import { watchJob } from "./job-progress.ts";
-import { print } from "./output.ts";
+import { print, tell } from "./output.ts";
 import { addRequestOptions, type RequestFields, requestOf } from "./request-options.ts";
 
 interface Options extends CatalogOptions {
@@ -22,28 +20,34 @@ interface Opened {
  */
 export function addOpeningCommands(jobs: Command): void {
   const { alterTableBackfillColumns, refreshMaterializedView } = contracts;
-  addOpening(jobs, ["backfill", "table", "fill a computed column"], alterTableBackfillColumns, (target, request) =>
-    createCatalogClient(target).alterTableBackfillColumns(request),
+  addOpening(jobs, ["backfill", "table", "fill a computed column"], alterTableBackfillColumns, ({ catalog }, request) =>
+    catalog.alterTableBackfillColumns(request),
   );
-  addOpening(jobs, ["refresh", "view", "refresh a materialized view"], refreshMaterializedView, (target, request) =>
-    createCatalogClient(target).refreshMaterializedView(request),
+  addOpening(
+    jobs,
+    ["refresh", "view", "refresh a materialized view"],
+    refreshMaterializedView,
+    ({ catalog }, request) => catalog.refreshMaterializedView(request),
   );
 
   const { compactTable, buildTableIndex, cleanUpTable } = managementContracts;
-  addOpening(jobs, ["compact", "table", "merge small fragments into large ones"], compactTable, (target, request) =>
-    createManagementClient(target).compactTable(request),
+  addOpening(
+    jobs,
+    ["compact", "table", "merge small fragments into large ones"],
+    compactTable,
+    ({ management }, request) => management.compactTable(request),
   );
   addOpening(
     jobs,
     ["build-index", "table", "build an index; an index of that name is replaced"],
     buildTableIndex,
-    (target, request) => createManagementClient(target).buildTableIndex(request),
+    ({ management }, request) => management.buildTableIndex(request),
   );
   addOpening(
     jobs,
     ["clean-up", "table", "delete old versions, and the files that only they use"],
     cleanUpTable,
-    (target, request) => createManagementClient(target).cleanUpTable(request),
+    ({ management }, request) => management.cleanUpTable(request),
   );
 }
 
@@ -51,16 +55,16 @@ function addOpening<C extends AnyContract>(
   jobs: Command,
   [name, object, description]: readonly [string, string, string],
   contract: C,
-  open: (target: CatalogTarget, request: RequestFields<C> & { readonly id: readonly string[] }) => Promise<Opened>,
+  open: (clients: Clients, request: RequestFields<C> & { readonly id: readonly string[] }) => Promise<Opened>,
 ): void {
   const command = addCatalogCommand(jobs, name, `${description}; prints the job's id`)
     .argument(`<${object}>`, `the ${object}'s identifier, e.g. 'prod$films'`)
     .option("--watch", "follow the job until it ends; exit codes as of `jobs watch`");
   addRequestOptions(command, contract).action(async (id: string, options: Options) => {
-    const target = requiredCatalog(options);
-    const { job_id } = await open(target, { ...requestOf(contract, command), id: parseIdentifier(id) });
+    const clients = catalogOf(options);
+    const { job_id } = await open(clients, { ...requestOf(contract, command), id: parseIdentifier(id) });
     if (options.watch !== true) return print(options, { job_id }, job_id);
-    process.stderr.write(`job ${job_id}\n`);
-    await interruptible((signal) => watchJob(createManagementClient(target), job_id, options, signal));
+    tell(`job ${job_id}`);
+    await interruptible((signal) => watchJob(clients.management, job_id, options, signal));
   });
 }

@@ -18,29 +18,64 @@ export function wholeNumber(text: string): number {
   return value;
 }
 
-/** Prints a result as JSON with `--json`, and as text otherwise. */
-export function print({ json }: JsonOption, value: unknown, text: string): void {
-  process.stdout.write(`${json ? JSON.stringify(value) : text}\n`);
+/** The characters that a terminal interprets, and those that reorder the text around them. */
+const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+/**
+ * Returns a text with escapes such as `\u001b` instead of unprintable characters. Names, values and messages of a
+ * catalog could otherwise control the terminal.
+ *
+ * @param kept The control characters that remain.
+ */
+export function printable(text: string, kept = "\n\t"): string {
+  return text.replace(unprintable, (character) => (kept.includes(character) ? character : escaped(character)));
 }
 
-/** Prints rows under the names of their columns, or as a JSON list with `--json`. */
+function escaped(character: string): string {
+  if (character === "\n") return "\\n";
+  return character === "\t" ? "\\t" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Prints a result as JSON with `--json`, and as text otherwise. */
+export function print({ json }: JsonOption, value: unknown, text: string): void {
+  // In JSON, these escapes stand for the characters.
+  process.stdout.write(`${printable(json ? JSON.stringify(value) : text)}\n`);
+}
+
+/** Prints a line to standard error, such as a warning or the progress of a command. */
+export function tell(text: string): void {
+  process.stderr.write(`${printable(text)}\n`);
+}
+
+/**
+ * Prints rows under the names of their columns, or as JSON with `--json`.
+ *
+ * @param value The JSON; the list of the rows when absent.
+ */
 export function printTable(
-  { json }: JsonOption,
+  options: JsonOption,
   rows: readonly Readonly<Record<string, string>>[],
   columns: readonly string[],
+  value: unknown = rows,
 ): void {
-  if (json) return void process.stdout.write(`${JSON.stringify(rows)}\n`);
-  const widths = columns.map((column) => Math.max(column.length, ...rows.map((row) => (row[column] ?? "").length)));
-  const line = (cells: readonly string[]) =>
-    cells
+  const lines = [
+    columns.map((column) => printable(column.toUpperCase(), "")),
+    ...rows.map((row) => columns.map((column) => printable(row[column] ?? "", ""))),
+  ];
+  const widths = columns.map((_, index) => lines.reduce((most, line) => Math.max(most, line[index]?.length ?? 0), 0));
+  const text = lines.map((line) =>
+    line
       .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join("  ")
-      .trimEnd();
-  const lines = [
-    columns.map((column) => column.toUpperCase()),
-    ...rows.map((row) => columns.map((column) => row[column] ?? "")),
-  ];
-  process.stdout.write(`${lines.map(line).join("\n")}\n`);
+      .trimEnd(),
+  );
+  print(options, value, text.join("\n"));
+}
+
+/** Formats a time in milliseconds since the epoch; empty if it is unknown or beyond the dates that exist. */
+export function timeOf(millis: number | undefined): string {
+  const time = new Date(millis ?? Number.NaN);
+  return Number.isNaN(time.getTime()) ? "" : time.toISOString();
 }
 
 /** Shows progress on standard error: on a terminal as one line that changes, elsewhere as one line per change. */
@@ -49,9 +84,10 @@ export class Progress implements Disposable {
   #isOpen = false;
 
   tell(text: string): void {
-    if (!this.#stream.isTTY) return void this.#stream.write(`${text}\n`);
+    if (!this.#stream.isTTY) return void tell(text);
     const width = Math.max(this.#stream.columns - 1, 20);
-    this.#stream.write(`\r\u001b[2K${text.length > width ? `${text.slice(0, width - 1)}…` : text}`);
+    const line = printable(text, "");
+    this.#stream.write(`\r\u001b[2K${line.length > width ? `${line.slice(0, width - 1)}…` : line}`);
     this.#isOpen = true;
   }
 

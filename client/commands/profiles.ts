@@ -1,9 +1,10 @@
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { UsageError } from "./exit-codes.ts";
+import { readText } from "./target.ts";
 
 const Profiles = z.record(z.string(), z.object({ url: z.string(), apiKey: z.string().optional() }));
 type Profiles = z.infer<typeof Profiles>;
@@ -19,7 +20,8 @@ export function profilesFile(): string {
 
 /** Returns a stored profile; undefined if none has the name. @throws UsageError for an unusable file. */
 export function findProfile(name: string): Profile | undefined {
-  return readProfiles()[name];
+  const profiles = readProfiles();
+  return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 }
 
 /** Stores a profile, or deletes it if the value is undefined. @throws UsageError for an unusable file. */
@@ -36,8 +38,9 @@ function readProfiles(): Profiles {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return {};
   if ((stats.mode & 0o077) !== 0) throw new UsageError(`${file} holds keys and others may read it: chmod 600 ${file}`);
+  const content = readText(file);
   try {
-    return Profiles.parse(JSON.parse(readFileSync(file, "utf8")));
+    return Profiles.parse(JSON.parse(content));
   } catch (error) {
     throw new UsageError(`${file} is damaged: delete it and sign in again with tiltyard login URL`, { cause: error });
   }

@@ -10,7 +10,7 @@ import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { describeProgress } from "./job-progress.ts";
 import { findProgram } from "./other-program.ts";
-import { Progress } from "./output.ts";
+import { Progress, tell } from "./output.ts";
 import { preparePython } from "./python-environment.ts";
 import { startCatalog } from "./run-local.ts";
 
@@ -65,12 +65,10 @@ async function quickstart(signal: AbortSignal): Promise<void> {
   await prepareTable(catalog, join(python, "python"), environment);
   const job = await post(catalog, `/v1/table/${table}/backfill_column`, { column });
   progress.end();
-  process.stderr.write(
-    `POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}\n`,
-  );
+  tell(`POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}`);
   await untilEnded(catalog, String(job.job_id), running, progress, signal);
   showRows(join(python, "python"), environment);
-  process.stderr.write("stopping Ray and the catalog\n");
+  tell("stopping Ray and the catalog");
   process.stdout.write(next);
 }
 

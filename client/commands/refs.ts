@@ -1,8 +1,8 @@
 import { parseIdentifier } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
-import { pages } from "../catalog/pages.ts";
 import { type CatalogOptions, catalogOf } from "./catalog-command.ts";
-import { print, printTable, wholeNumber } from "./output.ts";
+import { listed } from "./listed.ts";
+import { print, printTable, timeOf, wholeNumber } from "./output.ts";
 import { addTableCommand } from "./tables.ts";
 
 interface TagOptions extends CatalogOptions {
@@ -15,10 +15,10 @@ export function tagsCommand(): Command {
 
   addTableCommand(tags, "list", "list the tags of a table").action(async (table: string, options: CatalogOptions) => {
     const { catalog } = catalogOf(options);
-    const rows = [];
-    for await (const page of pages(catalog.listTableTags, { id: parseIdentifier(table) }))
-      for (const [tag, { version, branch = "main" }] of Object.entries(page.tags))
-        rows.push({ tag, version: String(version), branch });
+    const found = await listed(catalog.listTableTags, { id: parseIdentifier(table) }, (page) =>
+      Object.entries(page.tags),
+    );
+    const rows = found.map(([tag, { version, branch = "main" }]) => ({ tag, version: String(version), branch }));
     printTable(options, rows, ["tag", "version", "branch"]);
   });
 
@@ -61,13 +61,13 @@ export function branchesCommand(): Command {
   addTableCommand(branches, "list", "list the branches of a table").action(
     async (table: string, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const rows = [];
-      for await (const page of pages(catalog.listTableBranches, { id: parseIdentifier(table) }))
-        for (const [branch, { parentBranch = "main", parentVersion, createAt }] of Object.entries(page.branches))
-          rows.push({
-            ...{ branch, parent: parentBranch, version: String(parentVersion) },
-            created: new Date(createAt * 1_000).toISOString(),
-          });
+      const found = await listed(catalog.listTableBranches, { id: parseIdentifier(table) }, (page) =>
+        Object.entries(page.branches),
+      );
+      const rows = found.map(([branch, { parentBranch = "main", parentVersion, createAt }]) => ({
+        ...{ branch, parent: parentBranch, version: String(parentVersion) },
+        created: timeOf(createAt * 1_000),
+      }));
       printTable(options, rows, ["branch", "parent", "version", "created"]);
     },
   );

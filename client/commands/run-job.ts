@@ -2,7 +2,7 @@ import { JobError } from "../ray/dashboard.ts";
 import type { Job, JobDetails, JobRequest, JobsApi } from "../ray/jobs.ts";
 import { submitTracked, type Tracking } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
-import type { JsonOption } from "./output.ts";
+import { type JsonOption, print, tell } from "./output.ts";
 
 /** The time within which a job should end after a stop request. */
 const stopTimeoutMs = 30_000;
@@ -17,7 +17,7 @@ export async function runJob(
 ): Promise<void> {
   const tracked = tracking === undefined ? undefined : await submitTracked(jobs, request, tracking);
   const job = tracked?.job ?? (await jobs.submit(request));
-  process.stderr.write(`job ${job.id}${tracked ? `, transaction ${tracked.transactionId}` : ""}\n`);
+  tell(`job ${job.id}${tracked ? `, transaction ${tracked.transactionId}` : ""}`);
   // The error is handled below. Until then, it must not count as unhandled.
   tracked?.done.catch(() => {});
   try {
@@ -32,8 +32,8 @@ export async function runJob(
   const details = await (tracked?.done ?? job.wait({ signal })).catch((error) => {
     throw signal.aborted ? new JobError(`job ${job.id}: ${notStopped}`, { cause: error }) : error;
   });
-  if (json) process.stdout.write(`${JSON.stringify({ ...details, transaction_id: tracked?.transactionId })}\n`);
-  else process.stderr.write(`job ${job.id} ${details.status}${reasonOf(details)}\n`);
+  if (json) print({ json }, { ...details, transaction_id: tracked?.transactionId }, "");
+  else tell(`job ${job.id} ${details.status}${reasonOf(details)}`);
   process.exitCode = exitCodeOf(details);
 }
 

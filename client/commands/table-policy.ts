@@ -2,11 +2,9 @@ import { parseIdentifier, TablePolicy } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { z } from "zod";
-import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
-import { addCatalogCommand, type CatalogOptions } from "./catalog-command.ts";
-import { requiredCatalog } from "./catalog-target.ts";
+import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { UsageError } from "./exit-codes.ts";
-import { print } from "./output.ts";
+import { print, tell } from "./output.ts";
 import { readYaml } from "./target.ts";
 
 interface Options extends CatalogOptions {
@@ -27,16 +25,15 @@ export function addPolicyCommand(jobs: Command): void {
     .option("-f, --file <file>", "the new policy, as YAML or JSON; - is standard input, {} removes the policy")
     .addHelpText("after", "\nExample:\n  echo 'auto_compact: {small_fragments: 20}' | tiltyard jobs policy films -f -")
     .action(async (table: string, options: Options) => {
-      const target = requiredCatalog(options);
       const id = parseIdentifier(table);
-      const management = createManagementClient(target);
+      const { catalog, management } = catalogOf(options);
       if (options.file !== undefined) await management.putTablePolicy({ id, ...parsePolicy(options.file) });
-      const { properties = {} } = await createCatalogClient(target).describeTable({ id });
+      const { properties = {} } = await catalog.describeTable({ id });
       const policy = policyIn(properties);
       print(options, policy, stringify(policy).trimEnd());
       const { problems } = await management.listPolicyProblems({ id });
       for (const { policy: name, column, problem } of problems)
-        process.stderr.write(`${name}${column === undefined ? "" : ` of ${column}`} opens no jobs: ${problem}\n`);
+        tell(`${name}${column === undefined ? "" : ` of ${column}`} opens no jobs: ${problem}`);
     });
 }
 

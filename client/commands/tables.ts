@@ -4,11 +4,11 @@ import { stringify } from "yaml";
 import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
-import { pages } from "../catalog/pages.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { addDroppedTableCommands } from "./dropped-tables.ts";
+import { listed } from "./listed.ts";
 import { addLocalOption } from "./local.ts";
-import { limitOption, print, printTable } from "./output.ts";
+import { limitOption, print, printTable, timeOf } from "./output.ts";
 
 type Described = CatalogAnswer<import("@tiltyard/protocol").Contracts["describeTable"]>;
 
@@ -30,13 +30,12 @@ export function tablesCommand(): Command {
     .action(async (namespace: string, options: CatalogOptions & { readonly allNamespaces?: boolean }) => {
       const { catalog } = catalogOf(options);
       const parent = parseIdentifier(namespace);
-      const rows = [];
-      if (options.allNamespaces)
-        for await (const page of pages(catalog.listAllTables, {}))
-          rows.push(...page.tables.map((table) => ({ table })));
-      else
-        for await (const page of pages(catalog.listTables, { id: parent }))
-          rows.push(...page.tables.map((name) => ({ table: formatIdentifier([...parent, name]) })));
+      const found = options.allNamespaces
+        ? await listed(catalog.listAllTables, {}, ({ tables }) => tables)
+        : (await listed(catalog.listTables, { id: parent }, ({ tables }) => tables)).map((name) =>
+            formatIdentifier([...parent, name]),
+          );
+      const rows = found.map((table) => ({ table }));
       printTable(options, rows, ["table"]);
     });
 
@@ -63,13 +62,12 @@ export function tablesCommand(): Command {
     .addOption(limitOption("the number of versions", 20))
     .action(async (table: string, options: LimitOptions & { readonly branch?: string }) => {
       const { branch, limit } = options;
-      const { versions } = await catalogOf(options).catalog.listTableVersions({
-        ...{ id: parseIdentifier(table), descending: true, limit },
-        ...(branch !== undefined && { branch }),
-      });
+      const request = { id: parseIdentifier(table), descending: true, limit, ...(branch !== undefined && { branch }) };
+      const { catalog } = catalogOf(options);
+      const versions = await listed(catalog.listTableVersions, request, (page) => page.versions, limit);
       const rows = versions.map(({ version, timestamp_millis, manifest_size }) => ({
         version: String(version),
-        created: timestamp_millis === undefined ? "" : new Date(timestamp_millis).toISOString(),
+        created: timeOf(timestamp_millis),
         "manifest bytes": String(manifest_size ?? ""),
       }));
       printTable(options, rows, ["version", "created", "manifest bytes"]);

@@ -66,8 +66,17 @@ export function readTarget(options: TargetOptions, name?: string, outputs = read
 
 /** Parses a YAML file. @throws UsageError */
 export function readYaml(file: string): unknown {
+  return reading(file, () => parseYaml(readFileSync(file === "-" ? 0 : file, "utf8")));
+}
+
+/** Reads a text file. @throws UsageError */
+export function readText(file: string): string {
+  return reading(file, () => readFileSync(file, "utf8"));
+}
+
+function reading<Content>(file: string, read: () => Content): Content {
   try {
-    return parseYaml(readFileSync(file === "-" ? 0 : file, "utf8"));
+    return read();
   } catch (error) {
     throw new UsageError(`cannot read ${file}: ${messageOf(error)}`, { cause: error });
   }
@@ -75,8 +84,13 @@ export function readYaml(file: string): unknown {
 
 /** Validates a URL. @throws UsageError for any other text, such as `localhost:8265`. */
 export function httpUrl(text: string, what: string): string {
-  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ""))
-    throw new UsageError(`the URL of ${what} must begin with http:// or https://; it is ${text}`);
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError(`the URL of ${what} must begin with http:// or https:// and a host; it is ${text}`);
+  if (url.username !== "" || url.password !== "")
+    throw new UsageError(`the URL of ${what} must not contain a name or a password`);
+  if (url.search !== "" || url.hash !== "")
+    throw new UsageError(`the URL of ${what} must not contain a query or a fragment; it is ${text}`);
   return text;
 }
 
@@ -91,5 +105,5 @@ export function rayToken(): string | undefined {
   if (RAY_AUTH_MODE === "disabled") return undefined;
   if (RAY_AUTH_TOKEN) return RAY_AUTH_TOKEN;
   const file = RAY_AUTH_TOKEN_PATH || join(homedir(), ".ray", "auth_token");
-  return existsSync(file) ? readFileSync(file, "utf8").trim() || undefined : undefined;
+  return existsSync(file) ? readText(file).trim() || undefined : undefined;
 }

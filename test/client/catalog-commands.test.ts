@@ -1,8 +1,12 @@
 /** The commands of the catalog against a running catalog. */
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
+import { PassThrough } from "node:stream";
 import { Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
 import { runCommandLine as runCatalogCommandLine } from "../../service/command-line.ts";
 import { readConfig } from "../../service/config.ts";
@@ -259,5 +263,114 @@ describe("browsing", () => {
     expect((await tiltyard("tags", "delete", table, "best")).code).toBe(0);
     expect(await json("tags", "list", table)).toEqual([]);
     expect((await tiltyard("tags", "create", table, "best")).code).toBe(2);
+  });
+});
+
+describe("a catalog that is not trusted", () => {
+  /** Starts a server that answers every request with one of these values, by the last part of the path. */
+  async function answering(answers: Readonly<Record<string, unknown>>): Promise<string> {
+    const server = createServer((request, response) => {
+      const name = new URL(request.url ?? "", "http://localhost").pathname.split("/").at(-1) ?? "";
+      response.writeHead(name === "drop" ? 409 : 200).end(JSON.stringify(answers[name]));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+  const hostile = "\u001b]0;title\u0007\u009b31m\u202e";
+  const shown = "\\u001b]0;title\\u0007\\u009b31m\\u202e";
+
+  test("does not control the terminal with names, values, messages or logs", async () => {
+    const column = { name: hostile, is_shown: true };
+    const url = await answering({
+      list: {
+        ...{ tables: [hostile], version: 1, columns_in_all: 1 },
+        ...{ columns: [column], rows: [[{ text: `one\ntwo\t${hostile}` }]] },
+      },
+      drop: { detail: `${hostile}\nsecond line` },
+      log: { lines: [`10 %\r\u001b[32m20 %\u001b[0m`, `${hostile}last`] },
+    });
+    const hostileRun = (...args: string[]) => run([...args, "--url", url], {});
+    expect((await hostileRun("tables", "list")).stdout).toBe(`TABLE\n${shown}\n`);
+    const head = (await hostileRun("tables", "head", "t")).stdout;
+    expect(head.split("\n")[1]).toBe(`one\\ntwo\\t${shown}`);
+    const { stdout } = await hostileRun("tables", "head", "t", "--json");
+    expect(stdout).not.toMatch(/[\p{Cc}\u202e](?!$)/u);
+    expect(JSON.parse(stdout)).toEqual([{ [hostile]: `one\ntwo\t${hostile}` }]);
+    expect((await hostileRun("tables", "drop", "t")).stderr).toContain(`DropTable: ${shown}\nsecond line\n`);
+    expect((await hostileRun("jobs", "logs", "j")).stdout).toBe("10 %\n20 %\n\\u202elast\n");
+  });
+
+  test("lists any number of tables, and versions of any time", async () => {
+    const tables = Array.from({ length: 200_000 }, (_, index) => `t${index}`);
+    const version = { version: 1, manifest_path: "m", timestamp_millis: 9e15 };
+    const url = await answering({ list: { tables, versions: [version] } });
+    const { stdout } = await run(["tables", "list", "--url", url], {});
+    expect(stdout.split("\n")).toHaveLength(tables.length + 2);
+    expect((await run(["tables", "versions", "t", "--url", url], {})).stdout).toMatch(/^VERSION .+\n1\n$/);
+  });
+
+  test("is listed up to the limit across pages, of which some are empty", async () => {
+    const asked: string[] = [];
+    const pages = [
+      { jobs: [], page_token: "a" },
+      { jobs: [1, 2], page_token: "b" },
+      { jobs: [3, 4], page_token: "c" },
+    ];
+    const fields = { objects: [["t"]], principal: "p", request_id: "r", parameters: {}, progress: {}, result: {} };
+    const times = { created_at_millis: 1, updated_at_millis: 1, attempt: 0, platform: {} };
+    const job = (number: number) => ({ job_id: `j${number}`, status: "Failed", operation: "o", ...fields, ...times });
+    const server = createServer((request, response) => {
+      asked.push(new URL(request.url ?? "", "http://localhost").searchParams.get("page_token") ?? "");
+      const { jobs = [], ...page } = pages[asked.length - 1] ?? {};
+      response.end(JSON.stringify({ ...page, jobs: jobs.map(job) }));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { stdout } = await run(["jobs", "list", "--limit", "3", "--json", "--url", url], {});
+    expect(JSON.parse(stdout).map(({ job_id }: { job_id: string }) => job_id)).toEqual(["j1", "j2", "j3"]);
+    expect(asked).toEqual(["", "a", "b"]);
+  });
+});
+
+describe("the command line of a catalog", () => {
+  test.each([
+    [["tables", "list", "--url", "https://ada:secret@127.0.0.1"], "must not contain a name or a password"],
+    [["tables", "list", "--url", "http://127.0.0.1/?x=1"], "must not contain a query or a fragment"],
+    [["tables", "list", "--profile", "constructor"], "The profile constructor does not exist"],
+    [["tables", "describe", "a$$b"], "id: has an empty part"],
+    [["constructor", "create", "--local"], "unknown command 'constructor'"],
+    [
+      ["ray", "job", "submit", "--address", "http://127.0.0.1:1", "--no-wait", "--table", "t", "--column", "c", "x"],
+      "--no-wait: the command cannot update the transaction",
+    ],
+  ])("is refused with the exit code of invalid usage: %j", async (args, message) => {
+    const { code, stderr } = await run(args, { TILTYARD_CATALOG_URL: catalog.url });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(stderr).not.toContain("secret");
+  });
+
+  test("names a file of profiles that cannot be read", async () => {
+    const XDG_CONFIG_HOME = newFolder();
+    mkdirSync(`${XDG_CONFIG_HOME}/tiltyard/profiles.json`, { recursive: true, mode: 0o700 });
+    const { code, stderr } = await run(["tables", "list"], { XDG_CONFIG_HOME });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/cannot read .+profiles.json: EISDIR/)]);
+  });
+
+  test.each([
+    ["\u0004", 2, []],
+    ["\u0003", 2, [[process.pid, "SIGINT"]]],
+    ["wrong\r", 1, []],
+  ])("ends at the key %j in the prompt of login", async (typed, exitCode, signals) => {
+    const terminal = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => terminal });
+    const [stdin, kill] = [vi.spyOn(process, "stdin", "get"), vi.spyOn(process, "kill").mockReturnValue(true)];
+    stdin.mockReturnValue(terminal as unknown as typeof process.stdin);
+    onTestFinished(() => [stdin, kill].forEach((spy) => void spy.mockRestore()));
+    const login = startCommand(runCommandLine, ["login", catalog.url], { XDG_CONFIG_HOME: newFolder() });
+    await login.printed("API key: ");
+    terminal.write(typed);
+    expect((await login.finished).code).toBe(exitCode);
+    expect(kill.mock.calls).toEqual(signals);
   });
 });

@@ -12,6 +12,8 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const catalog = useCatalog();
 
 const environment = () => ({ TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey });
+/** The line on standard error with which every command names its catalog. */
+const named = () => `catalog: ${catalog.url} (from TILTYARD_CATALOG_URL)\n`;
 const start = (...args: readonly string[]) => startCommand(runCommandLine, ["jobs", ...args], environment());
 /** Starts the command as a process, for tests that need one. */
 const startProcess = (...args: readonly string[]) => startProgram(["client/main.ts", "jobs", ...args], environment());
@@ -77,7 +79,7 @@ describe("tiltyard jobs", () => {
     };
     await finishAttempt(catalog, job, { status: "Succeeded", progress: { ...rows, ...times } });
     expect((await start("watch", job).finished).stderr).toBe(
-      "Succeeded [####################] 1000/1000 rows; read 2 s, compute 4 min, write 1 s, commit retries: 2\n",
+      `${named()}Succeeded [####################] 1000/1000 rows; read 2 s, compute 4 min, write 1 s, commit retries: 2\n`,
     );
   });
 
@@ -85,7 +87,9 @@ describe("tiltyard jobs", () => {
     const job = await open();
     await beginAttempt(catalog, job);
     await finishAttempt(catalog, job, { status: "Succeeded", progress: { rows_total: 0 } });
-    expect((await start("watch", job).finished).stderr).toBe("Succeeded [####################] no rows to compute\n");
+    expect((await start("watch", job).finished).stderr).toBe(
+      `${named()}Succeeded [####################] no rows to compute\n`,
+    );
   });
 
   test.each([
@@ -216,14 +220,14 @@ describe("tiltyard jobs", () => {
   ])("%s opens a job and prints its id", async (args, operation, parameters) => {
     const table = await createComputed();
     const { code, stdout, stderr } = await start(...args, table).finished;
-    expect([code, stderr]).toEqual([0, ""]);
+    expect([code, stderr]).toEqual([0, named()]);
     const { job } = (await catalog.call("describeJob", { id: stdout.trim().split("$") })).body;
     expect(job).toMatchObject({ operation, parameters, objects: [table.split("$")] });
   });
 
   test("a command that opens a job follows it with --watch", async () => {
     const program = start("backfill", "--column", "twice", "--watch", await createComputed());
-    const [, job = ""] = /^job (.*)\n/.exec(await program.printed("Queued")) ?? [];
+    const [, job = ""] = /^job (.*)\n/m.exec(await program.printed("Queued")) ?? [];
     await alter(job, "Failed", { reason: "no such film" });
     expect(await program.finished).toMatchObject({ code: 3, stdout: "Failed: no such film\n" });
   });
@@ -255,7 +259,7 @@ describe("tiltyard jobs", () => {
     };
     expect(JSON.parse((await start("policy", table, "--json").finished).stdout)).toEqual({});
     const put = await start("policy", table, "-f", file(JSON.stringify(policy))).finished;
-    expect([put.code, put.stderr]).toEqual([0, ""]);
+    expect([put.code, put.stderr]).toEqual([0, named()]);
     expect(JSON.parse((await start("policy", table, "--json").finished).stdout)).toEqual(policy);
     expect((await start("policy", table, "-f", file(put.stdout)).finished).stdout).toBe(put.stdout);
     const { stdout } = await start("policy", table, "-f", file("auto_clean_up: {versions: 5}"), "--json").finished;
@@ -273,7 +277,7 @@ describe("tiltyard jobs", () => {
     await catalog.call("alterTableAlterColumns", { id, alterations: [{ path: "id", rename: "number" }] });
     const { code, stdout, stderr } = await start("policy", table, "--json").finished;
     expect([code, JSON.parse(stdout)]).toEqual([0, { auto_build_index }]);
-    expect(stderr).toBe(`auto_build_index of id opens no jobs: table ${table} has no column id\n`);
+    expect(stderr).toBe(`${named()}auto_build_index of id opens no jobs: table ${table} has no column id\n`);
   });
 
   test.each([
