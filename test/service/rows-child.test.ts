@@ -7,6 +7,9 @@ import { createServiceProcess } from "../support/service-process.ts";
 
 const catalog = useCatalog();
 const more = arrowStream([{ id: 4, title: "Nostalghia" }]);
+/** Rows that exceed the buffers of the connections, so the child has begun to read them when the test has sent them. */
+const large = arrowStream([{ id: 4, title: "x".repeat(16 * 2 ** 20) }]);
+const pieceBytes = 2 ** 20;
 
 /** Returns the processes that run the library for a process. */
 function childrenOf(parent: number | undefined): number[] {
@@ -24,16 +27,23 @@ function childrenOf(parent: number | undefined): number[] {
 }
 const children = () => childrenOf(process.pid);
 
-/** Returns rows whose last bytes are sent when the test requests it. */
+/** Returns rows whose last bytes are sent when the test requests it. `begun` resolves when all others are sent. */
 function unfinished(bytes: Uint8Array) {
   const { promise: rest, resolve: finish } = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
+  const end = bytes.length - 8;
+  let sent = 0;
   const body = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(bytes.subarray(0, bytes.length - 8)),
     pull: async (controller) => {
+      if (sent < end) {
+        const next = Math.min(sent + pieceBytes, end);
+        controller.enqueue(bytes.subarray(sent, next));
+        sent = next;
+        return;
+      }
       begun.resolve();
       await rest;
-      controller.enqueue(bytes.subarray(bytes.length - 8));
+      controller.enqueue(bytes.subarray(end));
       controller.close();
     },
   });
@@ -66,7 +76,7 @@ const versionsOf = async (id: readonly string[]) =>
 describe.runIf(process.platform === "linux")("when the child crashes", { timeout: 60_000 }, () => {
   test("a request in flight is 503 with Retry-After and changed nothing; its repetition succeeds", async () => {
     const id = await createFilms(catalog);
-    const rows = unfinished(more);
+    const rows = unfinished(large);
     const answer = catalog.call("insertIntoTable", { id }, { body: rows.body });
     await rows.begun;
     await crash();
@@ -84,7 +94,7 @@ describe.runIf(process.platform === "linux")("when the child crashes", { timeout
     const key = await catalog.keyFor(uniqueName("mallory"), { $: "writer" });
     const send = async () => {
       const before = children();
-      const rows = unfinished(more);
+      const rows = unfinished(large);
       const answer = catalog.call("insertIntoTable", { id }, { body: rows.body, key });
       await rows.begun;
       return { answer, before, finish: rows.finish };
