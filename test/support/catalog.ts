@@ -18,7 +18,7 @@ import {
 import { afterAll, beforeAll } from "vitest";
 import { generateApiKey, hashApiKey } from "../../service/auth/api-key.ts";
 import { readConfig } from "../../service/config.ts";
-import { createLog } from "../../service/log.ts";
+import { createLog, type Log } from "../../service/log.ts";
 import type { Replacements } from "../../service/open-catalog.ts";
 import { type RunningService, startService } from "../../service/start.ts";
 import { putApiKey } from "../../service/store/api-keys.ts";
@@ -73,6 +73,9 @@ export interface Answer<Name extends OperationName> {
   readonly headers: Headers;
 }
 
+/** The logs by their level. Each has a timer that flushes it, so all catalogs of a worker share them. */
+const logs = new Map<string, Log>();
+
 export async function startTestCatalog(
   environment: Readonly<Record<string, string>> = {},
   replacements: Replacements = {},
@@ -91,7 +94,9 @@ export async function startTestCatalog(
     TILTYARD_BOOTSTRAP_API_KEY: "admin-key-of-the-tests-0123456789",
     ...environment,
   });
-  const service: RunningService = await startService(config, createLog(config.logLevel), replacements);
+  const log = logs.get(config.logLevel) ?? createLog(config.logLevel);
+  logs.set(config.logLevel, log);
+  const service: RunningService = await startService(config, log, replacements);
   const adminKey = config.bootstrapApiKey ?? "";
 
   const fetchFrom: TestCatalog["fetch"] = (path, init = {}) =>
