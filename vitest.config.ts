@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const temporaryFolder = "test/support/temporary-folder.ts";
+const memoryFolder = "test/support/memory-folder.ts";
 const postgres = "test/support/postgres-project.ts";
 /** The timeout of polls. A busy machine needs seconds for work that an idle one does in milliseconds. */
 const expectOptions = { poll: { timeout: 10_000 } };
@@ -48,7 +49,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner,prose}/**/*.test.ts"],
-          globalSetup: temporaryFolder,
+          globalSetup: memoryFolder,
           testTimeout: 300_000,
           hookTimeout: 120_000,
           expect: expectOptions,
@@ -63,7 +64,7 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: ["test/postgres/**/*.test.ts", ...databaseFiles],
-          globalSetup: [temporaryFolder, postgres],
+          globalSetup: [memoryFolder, postgres],
           testTimeout: 300_000,
           expect: expectOptions,
           hookTimeout: 120_000,

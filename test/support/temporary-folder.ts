@@ -11,15 +11,20 @@ export function temporaryFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), name));
 }
 
+/** Creates the temporary folder of a run on the disk. @returns A function that deletes it. */
+export default function useTemporaryFolder(): () => Promise<void> {
+  return useTemporaryFolderIn(tmpdir());
+}
+
 /**
  * Creates the temporary folder of a run for this process and those that it starts. Most of these run the same program, so the run also
  * keeps Node's compile cache for them and for the next run.
  *
  * @returns A function that deletes the folder. It throws if a program that outlived the tests still writes there.
  */
-export default function useTemporaryFolder(): () => Promise<void> {
+export function useTemporaryFolderIn(parent: string): () => Promise<void> {
   const { TMPDIR, NODE_COMPILE_CACHE } = process.env;
-  const folder = temporaryFolder("tiltyard-");
+  const folder = mkdtempSync(join(parent, "tiltyard-"));
   // PostgreSQL runs as another user than root and must reach its folder below.
   chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
