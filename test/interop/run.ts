@@ -1,6 +1,6 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
- * served catalog. Most of these tests wait, so four lanes run at the same time, two of them with Ray.
+ * served catalog. Most of these tests wait, so four lanes run at the same time, up to three of them with Ray.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
  * local lancedb. pytest receives all others, e.g. `-k geneva`.
@@ -38,8 +38,10 @@ const fastTests = [
 const jvmTests = ["clients", "client_pages"];
 /** Tests that wait for the timeouts of stores. */
 const faultTests = ["faulty_store", "made_again"];
-/** Attempts of jobs, and the programs of the clients' pages: about half of the tests with Ray by duration. */
-const secondLaneWithRay = ["chaos", "client_pages", "clients", "job_attempt", "jobs_in_s3", "recomputed", "vending"];
+/** Interrupted jobs, and the programs of the clients' pages: about half of the tests with the shared runner by duration. */
+const secondLaneWithRay = ["chaos", "client_pages", "clients", "maintenance", "recomputed"];
+/** Jobs without a runner, or with a runner of the test. */
+const testsWithoutSharedRunner = ["job_attempt", "jobs_in_s3", "needs", "past_the_catalog", "remote_paths", "vending"];
 const testsWithoutRay = [
   "authentication",
   "bench",
@@ -134,7 +136,7 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
 
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const others = filesOf([...testsWithoutRay, ...faultTests]);
+  const others = filesOf([...testsWithoutRay, ...faultTests, ...testsWithoutSharedRunner]);
   const secondLane = filesOf(secondLaneWithRay);
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
@@ -142,13 +144,16 @@ async function runAll(): Promise<boolean> {
     .filter((file) => !others.includes(file) && !secondLane.includes(file));
   const lanes: readonly (readonly Part[])[] = [
     [clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
-    [clientsPart("attempts of jobs and the clients' pages", "not jvm", secondLane, tools)],
+    [clientsPart("interrupted jobs and the clients' pages", "not jvm", secondLane, tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
       vitestPart("our own clients", "interop"),
     ],
-    [clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools)],
+    [
+      clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools),
+      clientsPart("jobs without the shared runner", "not jvm", filesOf(testsWithoutSharedRunner), tools),
+    ],
   ];
   const runLane = async (parts: readonly Part[], isHeld: boolean) => {
     const passed = [];
