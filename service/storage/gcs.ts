@@ -1,5 +1,5 @@
 import { ApiError, type FileMetadata, Storage } from "@google-cloud/storage";
-import { inBatches } from "./batches.ts";
+import pMap from "p-map";
 import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
 import {
   type ListedObject,
@@ -100,12 +100,11 @@ export function openGcsStore(bucketName: string): ObjectStore {
     },
     list,
     deleteFolder: async (folder, proceed = () => {}) => {
-      for await (const objects of inBatches(list(folder), deletedAtOnce)) {
+      const remove = ({ key }: ListedObject) => {
         proceed();
-        await Promise.all(
-          objects.map(({ key }) => orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }))),
-        );
-      }
+        return orUnavailable(key, () => bucket.file(key).delete({ ignoreNotFound: true }));
+      };
+      await pMap(list(folder), remove, { concurrency: deletedAtOnce });
     },
   };
 }

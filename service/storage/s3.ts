@@ -9,7 +9,6 @@ import {
   S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
-import { inBatches } from "./batches.ts";
 import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
 import { type ListedObject, type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
 
@@ -26,17 +25,24 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     requestHandler: { connectionTimeout: storeSilenceMaxMs, socketTimeout: storeSilenceMaxMs },
   });
 
-  async function* list(folder: string, before?: string): AsyncIterable<ListedObject> {
+  /** Lists a folder in pages of at most 1,000 objects, which is also the maximum of one deletion. */
+  async function* pages(folder: string): AsyncIterable<readonly ListedObject[]> {
     try {
-      for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix: `${folder}/` }))
-        for (const { Key: key, ETag, LastModified, Size } of page.Contents ?? []) {
-          if (key === undefined) continue;
-          if (before !== undefined && key >= before) return;
-          yield { key, ...describe(ETag, LastModified, Size) };
-        }
+      for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: `${folder}/` }))
+        yield Contents.flatMap(({ Key, ETag, LastModified, Size }) =>
+          Key === undefined ? [] : { key: Key, ...describe(ETag, LastModified, Size) },
+        );
     } catch (error) {
       throw unavailable(folder, error);
     }
+  }
+
+  async function* list(folder: string, before?: string): AsyncIterable<ListedObject> {
+    for await (const page of pages(folder))
+      for (const object of page) {
+        if (before !== undefined && object.key >= before) return;
+        yield object;
+      }
   }
 
   async function find(Key: string): Promise<StoredObject | undefined> {
@@ -100,8 +106,9 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     },
     list,
     deleteFolder: async (folder, proceed = () => {}) => {
-      for await (const objects of inBatches(list(folder), 1000)) {
-        const Objects = objects.map(({ key: Key }) => ({ Key }));
+      for await (const page of pages(folder)) {
+        if (page.length === 0) continue;
+        const Objects = page.map(({ key: Key }) => ({ Key }));
         proceed();
         const answer = await orUnavailable(folder, () =>
           client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } })),

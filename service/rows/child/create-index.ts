@@ -6,7 +6,7 @@ import {
   type RequestOf,
   type remoteContracts,
 } from "@tiltyard/protocol";
-import { scalarTypes, vectorTypes } from "../index-types.ts";
+import { distanceOf, scalarTypes, vectorTypes } from "../index-types.ts";
 import type { Lancedb } from "./lancedb.ts";
 
 /** The request of the protocol with the options that only LanceDB's dialect has. */
@@ -59,7 +59,7 @@ export function indexOf(library: Lancedb["Index"], request: IndexRequest): Index
     );
   // Each constructor reads its own options only.
   return (library[make] as (options: object) => Index)({
-    distanceType: distanceOf(request),
+    distanceType: request.distance_type === undefined ? undefined : distanceOf(request.distance_type),
     numPartitions: request.num_partitions,
     numSubVectors: request.num_sub_vectors,
     numBits: request.num_bits,
@@ -83,23 +83,13 @@ export function indexOf(library: Lancedb["Index"], request: IndexRequest): Index
   });
 }
 
-const distances = ["l2", "cosine", "dot", "hamming"];
-
-function distanceOf({ distance_type }: IndexRequest): string | undefined {
-  if (distance_type === undefined) return undefined;
-  const found = distances.find((each) => each === distance_type.toLowerCase());
-  if (found === undefined)
-    throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
-  return found;
-}
-
 /**
  * Validates the column of an index that compares by hamming distance, because the library panics without bits.
  *
  * @throws CatalogError InvalidInput
  */
 export function requireBits(request: IndexRequest, { fields }: JsonArrowSchema): void {
-  if (distanceOf(request) !== "hamming") return;
+  if (request.distance_type?.toLowerCase() !== "hamming") return;
   const { type } = fields.find(({ name }) => name === request.column) ?? {};
   if (request.index_type.toUpperCase() === "IVF_FLAT" && type?.fields?.[0]?.type.type === "uint8") return;
   throw new CatalogError("InvalidInput", "distance_type: hamming needs an index IVF_FLAT on vectors of uint8");

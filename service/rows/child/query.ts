@@ -1,5 +1,6 @@
 import type { Query, Table, VectorQuery } from "@lancedb/lancedb";
 import { CatalogError, numbers, type QueryTableRequest } from "@tiltyard/protocol";
+import { distanceOf } from "../index-types.ts";
 import { fullTextQuery } from "./full-text.ts";
 import { type DatasetQuery, type Lancedb, rowsMax } from "./lancedb.ts";
 
@@ -68,7 +69,8 @@ function vectorSearch(query: Query, vector: readonly number[], request: RowsQuer
     );
   const search = query.nearestTo([...vector]);
   if (request.vector_column !== undefined) search.column(request.vector_column);
-  if (request.distance_type !== undefined) search.distanceType(distanceOf(request.distance_type));
+  // The library accepts one more distance than its types list.
+  if (request.distance_type !== undefined) search.distanceType(distanceOf(request.distance_type) as "l2");
   if (request.lower_bound !== undefined || request.upper_bound !== undefined)
     search.distanceRange(request.lower_bound, request.upper_bound);
   setProbes(search, request);
@@ -97,13 +99,4 @@ function setProbes(search: VectorQuery, { nprobes = 0, minimum_nprobes: minimum,
   search.maximumNprobes(0);
   search.minimumNprobes(least);
   if (maximum !== undefined) search.maximumNprobes(maximum);
-}
-
-const distances = ["l2", "cosine", "dot", "hamming"] as const;
-
-function distanceOf(name: string): Exclude<(typeof distances)[number], "hamming"> {
-  const found = distances.find((each) => each === name.toLowerCase());
-  // The library accepts one more distance than its types list.
-  if (found !== undefined) return found as "l2";
-  throw new CatalogError("InvalidInput", `distance_type: must be one of ${distances.join(", ")}`);
 }
