@@ -30,7 +30,6 @@ type Revoke = (question: Question, work: () => Promise<unknown>, outcome: string
 
 const limit = 100;
 const principalsMax = 1000;
-const roleOptions = roles.map((role) => [role, role] as const);
 const roleOf = (text: string) => roles.find((each) => each === text);
 
 /** The page of roles and API keys. */
@@ -154,7 +153,7 @@ function Grants({ caller }: { readonly caller: Caller }) {
       <ActionForm title="Give a role" action="Give the role" submit={grant}>
         {principalField}
         <Field label="Role">
-          <Select name="role" options={roleOptions} />
+          <Select name="role" options={roles} />
         </Field>
         <Field label="Namespace">
           <Input name="namespace" placeholder={nameOf(entry)} />
@@ -199,11 +198,7 @@ function GrantsOn({ id, revoke }: { readonly id: readonly string[]; readonly rev
     <Pages
       list={list}
       show={(grants) => <Table columns={["Principal", "Role", "Namespace", ""]} rows={grants.map(rowOf)} />}
-      empty={() => (
-        <Empty>
-          <p>No role is granted here.</p>
-        </Empty>
-      )}
+      empty={() => <Empty text="No role is granted here." />}
       more="Show more roles"
     />
   );
@@ -254,7 +249,7 @@ function Keys() {
       <ActionForm title="Make an API key" action="Make a key" submit={create}>
         {principalField}
         <Field label="Also give the role">
-          <Select name="role" options={[["", "none"], ...roleOptions]} />
+          <Select name="role" options={[["", "none"], ...roles]} />
         </Field>
         <Field label="On the namespace">
           <Input name="namespace" placeholder="the whole catalog" />
@@ -264,11 +259,7 @@ function Keys() {
       <Pages
         list={list}
         show={(keys) => <Table columns={["Principal", "Key", "Made", ""]} rows={keys.map(rowOf)} />}
-        empty={() => (
-          <Empty>
-            <p>No keys.</p>
-          </Empty>
-        )}
+        empty={() => <Empty text="No keys." />}
         more="Show more keys"
       />
     </>

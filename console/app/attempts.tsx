@@ -1,10 +1,10 @@
 import { durationText, isOpen } from "@tiltyard/protocol";
 import { useEffect, useState } from "preact/hooks";
-import { type AnswerTo, ApiError, type Job } from "./api.ts";
-import { dateAndTime } from "./format.ts";
+import type { AnswerTo, Job } from "./api.ts";
+import { counted, dateAndTime } from "./format.ts";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
-import { type Children, Hint, Loaded, Mono, Note, type Row, Section, sentence, Table, words } from "./view.tsx";
+import { type Children, Hint, Loaded, Mono, type Row, Section, Table, unsupported, words } from "./view.tsx";
 
 type Attempt = AnswerTo<"listJobAttempts">["attempts"][number];
 
@@ -99,11 +99,9 @@ export function Attempts({ job, query }: Pick<Props, "job"> & { readonly query: 
 export function FailedRows({ id, job }: Props) {
   const errors = useCall("listJobErrors", { id });
   useEffect(() => void errors.refetch(), [job.attempt, job.status]);
-  const instead = (error: unknown) =>
-    error instanceof ApiError && error.status === 406 ? <Note>{sentence(error.message)}</Note> : undefined;
   return (
     <Section title="Failing rows">
-      <Loaded query={errors} instead={instead}>
+      <Loaded query={errors} instead={unsupported}>
         {(answer) =>
           answer.errors.length > 0 ? (
             <OpeningTable
@@ -136,8 +134,8 @@ export function Throughput({ attempts }: { readonly attempts: readonly Attempt[]
   const rows = last.rows_committed - first.rows_committed;
   const millis = last.at_millis - first.at_millis;
   if (rows <= 0 || millis <= 0) return null;
-  const rate = Math.round((rows * 1000) / millis).toLocaleString("en");
-  const text = `${rows.toLocaleString("en")} rows in ${durationText(millis / 1000)}, ${rate} rows/s`;
+  const rate = counted(Math.round((rows * 1000) / millis));
+  const text = `${counted(rows)} rows in ${durationText(millis / 1000)}, ${rate} rows/s`;
   const points = samples.map(
     (sample) =>
       `${(100 * (sample.at_millis - first.at_millis)) / millis},${30 - (30 * (sample.rows_committed - first.rows_committed)) / rows}`,

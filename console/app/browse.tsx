@@ -20,6 +20,7 @@ import {
   monoEntries,
   readForm,
   Section,
+  SmallButton,
   Table,
   Time,
 } from "./view.tsx";
@@ -44,8 +45,7 @@ function Entries({ caller }: { readonly caller: Caller }) {
   const entries = entriesOf(caller, "reader");
   if (entries.length === 0)
     return (
-      <Empty>
-        <p>You have no role anywhere in this catalog yet.</p>
+      <Empty text="You have no role anywhere in this catalog yet.">
         <Hint>Ask an admin to give {caller.principal} one.</Hint>
       </Empty>
     );
@@ -110,9 +110,7 @@ function CreateNamespace({ id }: Props) {
   }
   return (
     <>
-      <button type="button" class="outline small" onClick={create}>
-        Create a namespace
-      </button>
+      <SmallButton onClick={create}>Create a namespace</SmallButton>
       <Failure text={failed} />
     </>
   );
@@ -124,11 +122,7 @@ function Namespaces({ id }: Props) {
     <Pages
       list={list}
       show={(names) => <Names kind="folder" items={names.map((name) => [name, linkTo("tables", [...id, name])])} />}
-      empty={() => (
-        <Empty>
-          <p>No namespaces here.</p>
-        </Empty>
-      )}
+      empty={() => <Empty text="No namespaces here." />}
       more="Show more namespaces"
     />
   );
@@ -141,8 +135,7 @@ function Tables({ id }: Props) {
       list={list}
       show={(names) => <Names kind="table" items={names.map((name) => [name, linkTo("table", [...id, name])])} />}
       empty={() => (
-        <Empty>
-          <p>No tables here.</p>
+        <Empty text="No tables here.">
           <Hint>
             A table appears as soon as a Lance client declares or writes one, such as{" "}
             <code>lancedb.connect_namespace("rest", …).create_table(…)</code> at {new URL(".", document.baseURI).href}.
@@ -178,14 +171,12 @@ function DroppedTables({ id }: Props) {
                 <Mono>{nameOf(dropped.id)}</Mono>,
                 <Time at={dropped.dropped_at_millis} />,
                 dateAndTime(dropped.kept_until_millis),
-                <button
-                  type="button"
-                  class="outline small"
+                <SmallButton
                   aria-label={`Bring ${nameOf(dropped.id)} back`}
                   onClick={() => undrop({ id: dropped.id, dropped_id: dropped.dropped_id })}
                 >
                   Bring back
-                </button>,
+                </SmallButton>,
               ],
             }))}
           />

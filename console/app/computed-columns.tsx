@@ -5,7 +5,7 @@ import { inBackticks } from "./format.ts";
 import { ProgressBar } from "./progress.tsx";
 import { useAction } from "./queries.ts";
 import { goTo } from "./routes.ts";
-import { announce, Failure, Mono, messageOf, Section, Table } from "./view.tsx";
+import { announce, Failure, Mono, messageOf, Section, SmallButton, Table } from "./view.tsx";
 
 export type FieldOf = NonNullable<AnswerTo<"describeTable">["schema"]>["fields"][number];
 
@@ -153,9 +153,9 @@ export function JobButton({
   const { start, failed, isBusy } = useJobOpener(id);
   return (
     <div>
-      <button type="button" class="outline small" aria-label={label} aria-disabled={isBusy} onClick={() => start(open)}>
+      <SmallButton aria-label={label} aria-disabled={isBusy} onClick={() => start(open)}>
         {text}
-      </button>
+      </SmallButton>
       <Failure text={failed} />
     </div>
   );

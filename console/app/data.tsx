@@ -5,7 +5,19 @@ import { mainBranch, useBranches } from "./history.tsx";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
 import { Cell } from "./value.tsx";
-import { Empty, Field, Hint, Input, Loaded, Note, Select, sentence, Table, textsOf } from "./view.tsx";
+import {
+  Empty,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  Select,
+  SmallButton,
+  sentence,
+  Table,
+  textsOf,
+  unsupported,
+} from "./view.tsx";
 
 type FirstRows = AnswerTo<"listTableRows">;
 
@@ -76,16 +88,10 @@ export function Rows({ id, state }: PageProps) {
           <Input name="filter" placeholder="SQL, such as year > 1990" />
         </Field>
         <Field label="Sort by">
-          <Select name="sort" options={[["", "none"], ...names.map((name) => [name, name] as const)]} />
+          <Select name="sort" options={[["", "none"], ...names]} />
         </Field>
         <Field label="Order">
-          <Select
-            name="order"
-            options={[
-              ["ascending", "ascending"],
-              ["descending", "descending"],
-            ]}
-          />
+          <Select name="order" options={["ascending", "descending"]} />
         </Field>
         <button type="submit" class="secondary">
           Show
@@ -100,15 +106,11 @@ export function Rows({ id, state }: PageProps) {
                 <span>
                   The nearest to row {like.row + 1} by {like.column}.
                 </span>
-                <button type="button" class="outline small" onClick={() => show(undefined)}>
-                  All rows
-                </button>
+                <SmallButton onClick={() => show(undefined)}>All rows</SmallButton>
               </div>
             )}
             {chosen?.length === 0 ? (
-              <Empty>
-                <p>No column is chosen.</p>
-              </Empty>
+              <Empty text="No column is chosen." />
             ) : (
               <FoundRows
                 found={found}
@@ -118,22 +120,15 @@ export function Rows({ id, state }: PageProps) {
               />
             )}
             <div class="buttons">
-              <button
-                type="button"
-                class="outline small"
-                disabled={offset === 0}
-                onClick={() => setOffset(Math.max(0, offset - pageSize))}
-              >
+              <SmallButton disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
                 Previous rows
-              </button>
-              <button
-                type="button"
-                class="outline small"
+              </SmallButton>
+              <SmallButton
                 disabled={found.next_offset === undefined && found.rows.length < pageSize}
                 onClick={() => setOffset(found.next_offset ?? offset + pageSize)}
               >
                 Next rows
-              </button>
+              </SmallButton>
             </div>
           </>
         )}
@@ -155,7 +150,7 @@ function Branches({ id, branch }: { readonly id: PageProps["id"]; readonly branc
   const names = new Set([mainBranch, branch, ...Object.keys(data).sort()]);
   return (
     <Field label="Branch">
-      <Select name="branch" value={branch} options={[...names].map((name) => [name, name] as const)} />
+      <Select name="branch" value={branch} options={[...names]} />
     </Field>
   );
 }
@@ -184,12 +179,10 @@ function ColumnPicker({
           </Field>
         )}
         <div class="buttons">
-          <button type="button" class="outline small" onClick={() => onChange(undefined)}>
+          <SmallButton onClick={() => onChange(undefined)}>
             {names.length > columnsMax ? `First ${columnsMax}` : "All columns"}
-          </button>
-          <button type="button" class="outline small" onClick={() => onChange([])}>
-            No column
-          </button>
+          </SmallButton>
+          <SmallButton onClick={() => onChange([])}>No column</SmallButton>
         </div>
       </div>
       {isFull && names.length > columnsMax && (
@@ -216,15 +209,13 @@ function ColumnPicker({
 }
 
 function instead(error: unknown) {
-  if (!(error instanceof ApiError)) return undefined;
-  if (error.status === 404)
+  if (error instanceof ApiError && error.status === 404)
     return (
-      <Empty>
-        <p>No rows.</p>
+      <Empty text="No rows.">
         <Hint>{sentence(error.message)}</Hint>
       </Empty>
     );
-  return error.status === 406 ? <Note>{sentence(error.message)}</Note> : undefined;
+  return unsupported(error);
 }
 
 type RowsRequest = RequestTo<"listTableRows">;
@@ -241,13 +232,13 @@ function FoundRows({ found, offset, request, onLike }: FoundRowsProps) {
   const { version, columns, columns_in_all: inAll, rows } = found;
   if (rows.length === 0)
     return (
-      <Empty>
-        {offset > 0 || request.filter !== undefined ? (
-          <p>No more rows match.</p>
-        ) : (
-          <p>Version {version} of this table has no rows.</p>
-        )}
-      </Empty>
+      <Empty
+        text={
+          offset > 0 || request.filter !== undefined
+            ? "No more rows match."
+            : `Version ${version} of this table has no rows.`
+        }
+      />
     );
   const count = rows.length === 1 ? "One row" : `${rows.length} rows`;
   const among = columns.length < inAll ? `, with ${columns.length} of ${inAll} columns` : "";

@@ -20,6 +20,7 @@ export function ago(millis: number): string {
   return relative.format(Math.trunc(seconds / size), unit);
 }
 
+export const counted = (count: number) => count.toLocaleString("en");
 export const dateAndTime = (millis: number) => absolute.format(millis);
 export const timeOfDay = (millis: number) => timeOnly.format(millis);
 export const day = (millis: number) => dayOnly.format(millis);

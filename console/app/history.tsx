@@ -3,12 +3,25 @@ import type { Identifier } from "@tiltyard/protocol";
 import { useState } from "preact/hooks";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
-import { ago, bytes, dateAndTime, day, parseName, timeOfDay } from "./format.ts";
+import { ago, bytes, counted, dateAndTime, day, parseName, timeOfDay } from "./format.ts";
 import { Pages } from "./list.tsx";
 import { readAll, useAction, useList } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { typeOf } from "./schema.tsx";
-import { announce, confirm, Empty, Failure, Field, Hint, Input, Loaded, Mono, messageOf, readForm } from "./view.tsx";
+import {
+  announce,
+  confirm,
+  Empty,
+  Failure,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  Mono,
+  messageOf,
+  readForm,
+  SmallButton,
+} from "./view.tsx";
 
 type Tags = AnswerTo<"listTableTags">["tags"];
 type Version = AnswerTo<"listTableHistory">["versions"][number];
@@ -56,15 +69,9 @@ export function History({ id, caller }: PageProps) {
               <legend class="visually-hidden">Branches</legend>
               <span class="hint">Branch</span>
               {[mainBranch, ...Object.keys(branches).sort()].map((name) => (
-                <button
-                  key={name}
-                  type="button"
-                  class="outline small"
-                  aria-pressed={name === branch}
-                  onClick={() => setBranch(name)}
-                >
+                <SmallButton key={name} aria-pressed={name === branch} onClick={() => setBranch(name)}>
                   {name}
-                </button>
+                </SmallButton>
               ))}
             </fieldset>
             {from && (
@@ -129,8 +136,7 @@ function Versions({
         </ol>
       )}
       empty={() => (
-        <Empty>
-          <p>No version yet.</p>
+        <Empty text="No version yet.">
           <Hint>The table is declared, and nothing was written to it.</Hint>
         </Empty>
       )}
@@ -233,7 +239,7 @@ function Changes({
   return (
     <Loaded query={query} instead={(error) => <Hint>The changes are unknown: {messageOf(error)}</Hint>}>
       {({ now, before }) => {
-        const rows = `${now.rows.toLocaleString("en")} rows`;
+        const rows = `${counted(now.rows)} rows`;
         if (before === undefined) return <Hint>{rows}. The version before is gone.</Hint>;
         const net = now.rows - before.rows;
         const added = [...now.types.keys()].filter((name) => !before.types.has(name));
@@ -243,8 +249,8 @@ function Changes({
           return old === undefined || old === type ? [] : [`${name} from ${old} to ${type}`];
         });
         const known = [
-          net > 0 && `${net.toLocaleString("en")} rows added`,
-          net < 0 && `${(-net).toLocaleString("en")} rows deleted`,
+          net > 0 && `${counted(net)} rows added`,
+          net < 0 && `${counted(-net)} rows deleted`,
           net === 0 && "as many rows as before",
           added.length > 0 && `columns added: ${added.join(", ")}`,
           removed.length > 0 && `columns removed: ${removed.join(", ")}`,
@@ -292,14 +298,8 @@ function VersionActions({
   }
   return (
     <>
-      <button type="button" class="outline small" onClick={tag}>
-        Tag version {version}
-      </button>
-      {!isLatest && (
-        <button type="button" class="outline small" onClick={restore}>
-          Restore version {version}
-        </button>
-      )}
+      <SmallButton onClick={tag}>Tag version {version}</SmallButton>
+      {!isLatest && <SmallButton onClick={restore}>Restore version {version}</SmallButton>}
       <Failure text={failed} />
     </>
   );

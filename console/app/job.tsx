@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
 import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
 import { may } from "./caller.ts";
-import { ago, dateAndTime, nameOf } from "./format.ts";
+import { ago, counted, dateAndTime, nameOf } from "./format.ts";
 import { JobProgress } from "./progress.tsx";
 import { polling, staleness, useAction, useAnnounced, useCall, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
@@ -222,7 +222,7 @@ function JobFacts({ job }: { readonly job: Job }) {
     ([name, text]) =>
       [name, text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length} characters)` : text] as const,
   );
-  const result = Object.entries(job.result).map(([name, count]) => [name, count.toLocaleString("en")] as const);
+  const result = Object.entries(job.result).map(([name, count]) => [name, counted(count)] as const);
   const facts: [string, Children][] = [
     [
       "Table",

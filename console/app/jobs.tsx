@@ -159,8 +159,7 @@ function JobTable({
 }
 
 const NoJobs = ({ namespace }: { readonly namespace: Identifier }) => (
-  <Empty>
-    <p>No jobs.</p>
+  <Empty text="No jobs.">
     <Hint>
       A job fills a computed column or refreshes a view. To open one, choose “Fill” in the schema of a{" "}
       <a href={linkTo("tables", namespace)}>table</a>, or send

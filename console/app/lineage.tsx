@@ -1,5 +1,5 @@
 import { delimiterFor, type Identifier } from "@tiltyard/protocol";
-import { type AnswerTo, ApiError, type Job } from "./api.ts";
+import type { AnswerTo, Job } from "./api.ts";
 import { may } from "./caller.ts";
 import { computationOf } from "./computed-columns.tsx";
 import { nameOf } from "./format.ts";
@@ -8,7 +8,7 @@ import { titleOf } from "./job.tsx";
 import { useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { viewSourceOf } from "./schema.tsx";
-import { Empty, Hint, Loaded, Mono, Note, Section, Status, sentence, Table, Time } from "./view.tsx";
+import { Empty, Hint, Loaded, Mono, Section, Status, Table, Time, unsupported } from "./view.tsx";
 
 type TableSchema = NonNullable<AnswerTo<"describeTable">["schema"]>;
 
@@ -24,10 +24,8 @@ export function Lineage({ id, caller }: PageProps) {
     { id: namespace, table: id.join(delimiterFor(namespace)), limit: jobsMax },
     { enabled: may(caller, "reader", namespace) },
   );
-  const instead = (error: unknown) =>
-    error instanceof ApiError && error.status === 406 ? <Note>{sentence(error.message)}</Note> : undefined;
   return (
-    <Loaded query={described} instead={instead}>
+    <Loaded query={described} instead={unsupported}>
       {({ schema }) => (
         <Loaded query={views}>
           {(answer) => <Found id={id} schema={schema} views={answer.views} jobs={listed?.jobs ?? []} />}
@@ -59,8 +57,7 @@ function Found({
   const source = viewSourceOf(schema?.metadata ?? {});
   if (source === undefined && computed.length === 0 && views.length === 0)
     return (
-      <Empty>
-        <p>Nothing is computed from this table or for it.</p>
+      <Empty text="Nothing is computed from this table or for it.">
         <Hint>Computed columns and materialized views appear here.</Hint>
       </Empty>
     );

@@ -2,7 +2,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
 import { ComputedColumns, useJobOpener } from "./computed-columns.tsx";
-import { ago, bytes, dateAndTime, nameOf } from "./format.ts";
+import { ago, bytes, counted, dateAndTime, nameOf } from "./format.ts";
 import { indexTypes, Policy } from "./policy.tsx";
 import { useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
@@ -19,13 +19,12 @@ import {
   readForm,
   Section,
   Select,
+  SmallButton,
   sentence,
   Table,
 } from "./view.tsx";
 
 type Index = AnswerTo<"listTableIndices">["indexes"][number];
-
-const count = (value: number) => value.toLocaleString("en");
 
 /** The state of a table: its size, its health, its indices, its policy and its computed columns. */
 export function Overview({ id, caller }: PageProps) {
@@ -36,8 +35,7 @@ export function Overview({ id, caller }: PageProps) {
       {({ is_only_declared: isDeclared, schema, properties }) => {
         if (isDeclared)
           return (
-            <Empty>
-              <p>This table is declared. Nothing has been written to it yet.</p>
+            <Empty text="This table is declared. Nothing has been written to it yet.">
               <Hint>Write rows with any Lance client: it finds the table by its identifier, {nameOf(id)}.</Hint>
             </Empty>
           );
@@ -68,15 +66,15 @@ function Health({ id }: { readonly id: Identifier }) {
     <Loaded query={stats} instead={(error) => <Note>{sentence(error instanceof Error ? error.message : "")}</Note>}>
       {({ num_rows, total_bytes, fragment_stats: { num_fragments, num_small_fragments } }) => (
         <div class="figures">
-          <Figure name="Rows" value={count(num_rows)} />
+          <Figure name="Rows" value={counted(num_rows)} />
           <Figure name="Size" value={bytes(total_bytes)} />
           <Figure
             name="Fragments"
-            value={count(num_fragments)}
-            hint={num_small_fragments > 0 ? `${count(num_small_fragments)} small` : "none small"}
+            value={counted(num_fragments)}
+            hint={num_small_fragments > 0 ? `${counted(num_small_fragments)} small` : "none small"}
           />
-          <Figure name="Deleted rows" value={count(described?.stats?.num_deleted_rows ?? 0)} />
-          <Figure name="Columns" value={count(described?.schema?.fields.length ?? 0)} />
+          <Figure name="Deleted rows" value={counted(described?.stats?.num_deleted_rows ?? 0)} />
+          <Figure name="Columns" value={counted(described?.schema?.fields.length ?? 0)} />
         </div>
       )}
     </Loaded>
@@ -120,10 +118,10 @@ function Actions({ id, columns }: { readonly id: Identifier; readonly columns: r
     const fields = (
       <>
         <Field label="Column">
-          <Select name="column" options={columns.map((name) => [name, name] as const)} />
+          <Select name="column" options={columns} />
         </Field>
         <Field label="Type">
-          <Select name="type" options={indexTypes.map((name) => [name, name] as const)} />
+          <Select name="type" options={indexTypes} />
         </Field>
       </>
     );
@@ -141,9 +139,9 @@ function Actions({ id, columns }: { readonly id: Identifier; readonly columns: r
     if (text !== undefined) start(() => call("cleanUpTable", { id, keep_versions: Number(text("keep")) }));
   }
   const button = (label: string, onClick: () => unknown) => (
-    <button type="button" class="outline small" aria-disabled={isBusy} onClick={() => onClick()}>
+    <SmallButton aria-disabled={isBusy} onClick={() => onClick()}>
       {label}
-    </button>
+    </SmallButton>
   );
   return (
     <div class="buttons">
@@ -160,7 +158,7 @@ function Indices({ id }: { readonly id: Identifier }) {
     if (indexed === undefined || missing === undefined) return "unknown";
     const all = indexed + missing;
     const percent = all === 0 ? 100 : Math.floor((100 * indexed) / all);
-    return `${percent} %, ${missing === 0 ? "no row" : count(missing)} not indexed`;
+    return `${percent} %, ${missing === 0 ? "no row" : counted(missing)} not indexed`;
   };
   return (
     <Loaded query={useCall("listTableIndices", { id })}>

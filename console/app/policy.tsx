@@ -1,7 +1,19 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { call, type RequestTo } from "./api.ts";
 import { useAction, useCall } from "./queries.ts";
-import { announce, Facts, Failure, Field, Hint, Input, Note, readForm, Select, sentence } from "./view.tsx";
+import {
+  announce,
+  Facts,
+  Failure,
+  Field,
+  Hint,
+  Input,
+  Note,
+  readForm,
+  Select,
+  SmallButton,
+  sentence,
+} from "./view.tsx";
 
 type Policies = Omit<RequestTo<"putTablePolicy">, "id">;
 
@@ -65,9 +77,9 @@ export function Policy({
         <Note key={`${part} ${column}`}>{sentence(`no job can be opened: ${problem}`)}</Note>
       ))}
       {mayWrite && (
-        <button type="button" class="outline small" aria-disabled={isBusy} onClick={edit}>
+        <SmallButton aria-disabled={isBusy} onClick={edit}>
           Edit the policy
-        </button>
+        </SmallButton>
       )}
       <Failure text={failed} />
     </>
@@ -111,10 +123,10 @@ function fieldsOf({ auto_compact, auto_build_index = [], auto_clean_up }: Polici
         />
       ))}
       <Field label="Also index the column">
-        <Select name="column" options={[["", "none"], ...free.map((name) => [name, name] as const)]} />
+        <Select name="column" options={[["", "none"], ...free]} />
       </Field>
       <Field label="Type of this index">
-        <Select name="type" options={indexTypes.map((type) => [type, type] as const)} />
+        <Select name="type" options={indexTypes} />
       </Field>
       <CountField label="When so many fragments are new" name="new" value={1} placeholder="1" />
     </>

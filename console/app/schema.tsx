@@ -9,8 +9,6 @@ import { useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { Empty, Field, Hint, Input, Loaded, Mono, Note, type Row, Section, Table } from "./view.tsx";
 
-/** The status of an operation that the catalog does not support. */
-const unsupported = 406;
 const depthMax = 6;
 /** The number of columns above which they have a filter. */
 const filteredMin = 20;
@@ -20,18 +18,14 @@ export function Schema({ id, caller, state }: PageProps) {
   const described = useCall("describeTable", { id, load_detailed_metadata: true });
   const mayFill = may(caller, "writer", id);
   const instead = (error: unknown) =>
-    error instanceof ApiError && error.status === unsupported ? (
+    error instanceof ApiError && error.status === 406 ? (
       <Note>This catalog cannot tell the schema: it does not open datasets.</Note>
     ) : undefined;
   return (
     <Loaded query={described} instead={instead}>
       {({ is_only_declared: isDeclared, schema, version, stats }) => {
         if (isDeclared || schema === undefined)
-          return (
-            <Empty>
-              <p>No columns yet: nothing has been written to this table.</p>
-            </Empty>
-          );
+          return <Empty text="No columns yet: nothing has been written to this table." />;
         const { fields, metadata = {} } = schema;
         const known = [`Version ${version}`, `${fields.length} columns`];
         if (stats !== undefined)

@@ -126,8 +126,7 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
             </Section>
           )}
           {namespaces.length + tables.length + columns.length === 0 && (
-            <Empty>
-              <p>Nothing has “{name}” in its name.</p>
+            <Empty text={`Nothing has “${name}” in its name.`}>
               <Hint>You only find what you may read. New columns are found after a minute.</Hint>
             </Empty>
           )}

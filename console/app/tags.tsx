@@ -4,7 +4,19 @@ import { may } from "./caller.ts";
 import { mainBranch, useTags } from "./history.tsx";
 import { useAction } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
-import { announce, confirm, Empty, Failure, Field, Hint, Input, Loaded, readForm, Table } from "./view.tsx";
+import {
+  announce,
+  confirm,
+  Empty,
+  Failure,
+  Field,
+  Hint,
+  Input,
+  Loaded,
+  readForm,
+  SmallButton,
+  Table,
+} from "./view.tsx";
 
 /** The tags of a table. Writers create and delete them. */
 export function Tags({ id, caller }: PageProps) {
@@ -23,8 +35,7 @@ export function Tags({ id, caller }: PageProps) {
           const rows = Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1));
           if (rows.length === 0)
             return (
-              <Empty>
-                <p>No tags.</p>
+              <Empty text="No tags.">
                 <Hint>A tag names a version, so that it is found again and never cleaned up.</Hint>
               </Empty>
             );
@@ -88,9 +99,7 @@ function CreateTag({ id }: { readonly id: Identifier }) {
   }
   return (
     <div class="buttons">
-      <button type="button" class="outline small" onClick={create}>
-        Create a tag
-      </button>
+      <SmallButton onClick={create}>Create a tag</SmallButton>
       <Failure text={failed} />
     </div>
   );

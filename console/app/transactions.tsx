@@ -38,14 +38,7 @@ const columns = ["Status", "Operation", "Objects", "Principal", "Opened"];
 const moreFilters = (
   <>
     <Field label="Status">
-      <Select
-        name="status"
-        options={[
-          ["", "any"],
-          [openStatuses.join(","), "not over yet"],
-          ...transactionStatuses.map((each) => [each, each] as const),
-        ]}
-      />
+      <Select name="status" options={[["", "any"], [openStatuses.join(","), "not over yet"], ...transactionStatuses]} />
     </Field>
     <Field label="Opened in">
       <Select
@@ -124,8 +117,7 @@ export function TransactionList({ namespace, filter }: { readonly namespace: Ide
           />
         )}
         empty={() => (
-          <Empty>
-            <p>No transactions.</p>
+          <Empty text="No transactions.">
             <Hint>Everything that changes the catalog appears here.</Hint>
           </Empty>
         )}

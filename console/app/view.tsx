@@ -1,4 +1,10 @@
-import { type ComponentChildren, type InputHTMLAttributes, render, type SelectHTMLAttributes } from "preact";
+import {
+  type ButtonHTMLAttributes,
+  type ComponentChildren,
+  type InputHTMLAttributes,
+  render,
+  type SelectHTMLAttributes,
+} from "preact";
 import { ApiError } from "./api.ts";
 import { ago, dateAndTime } from "./format.ts";
 
@@ -112,9 +118,18 @@ interface Content {
   readonly children?: Children;
 }
 
-export const Empty = ({ children }: Content) => <div class="box empty">{children}</div>;
+/** The statement that nothing exists, with a hint as its children. */
+export const Empty = ({ text, children }: Content & { readonly text: Children }) => (
+  <div class="box empty">
+    <p>{text}</p>
+    {children}
+  </div>
+);
 /** The reason why something cannot be shown although no error occurred. */
 export const Note = ({ children }: Content) => <div class="box note">{children}</div>;
+/** The reason why the catalog does not support an operation; undefined for any other error. */
+export const unsupported = (error: unknown) =>
+  error instanceof ApiError && error.status === 406 ? <Note>{sentence(error.message)}</Note> : undefined;
 export const Hint = ({ children }: Content) => <p class="hint">{children}</p>;
 /** A name or a value. A short one is never broken into lines. */
 export const Mono = ({ children }: Content) => (
@@ -209,6 +224,11 @@ export const Table = ({
   </table>
 );
 
+/** A small button with a border, for an action beside a list or a value. */
+export const SmallButton = (attributes: Omit<ButtonHTMLAttributes<HTMLButtonElement>, "type" | "class">) => (
+  <button type="button" class="outline small" {...attributes} />
+);
+
 /** A control with its label. */
 export const Field = ({ label, children }: Content & { readonly label: string }) => (
   // biome-ignore lint/a11y/noLabelWithoutControl: the control is among the children.
@@ -223,19 +243,22 @@ export const Input = (attributes: InputHTMLAttributes<HTMLInputElement>) => (
   <input type="text" autocomplete="off" spellcheck={false} {...attributes} />
 );
 
-/** A choice between options, each with a value and a text. */
+/** A choice between options: each is its own text, or a value with another text. */
 export const Select = ({
   options,
   ...attributes
 }: SelectHTMLAttributes<HTMLSelectElement> & {
-  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly options: readonly (string | readonly [value: string, text: string])[];
 }) => (
   <select {...attributes}>
-    {options.map(([value, text]) => (
-      <option key={value} value={value}>
-        {text}
-      </option>
-    ))}
+    {options.map((option) => {
+      const [value, text] = typeof option === "string" ? [option, option] : option;
+      return (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      );
+    })}
   </select>
 );
 
