@@ -15,7 +15,7 @@ import { version } from "./version.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
-  readonly standby: boolean;
+  readonly standbyMinutes?: number;
   readonly address?: string;
   readonly catalog?: string;
   readonly numCpus?: number;
@@ -27,6 +27,7 @@ interface Options extends KubernetesOptions {
 }
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
+const localStandbyMinutes = 10;
 const cancelGraceMs = 6_000;
 /** The time in which another runner may still submit an attempt that it has claimed. */
 const resubmitMs = 5_000;
@@ -62,7 +63,11 @@ function tiltyardRunner(): Command {
     .description("run the catalog's jobs on Ray")
     .version(version)
     .option("--local", "start a Ray on this machine")
-    .option("--no-standby", "with --local, keep no Python process ready for the next job")
+    .option(
+      "--standby-minutes <number>",
+      "how long a process waits for the next job; 0 for none. 10 with --local, 0 on Kubernetes",
+      countOrZero,
+    )
     .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
     .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")
     .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
@@ -79,8 +84,13 @@ function tiltyardRunner(): Command {
 }
 
 function count(text: string): number {
+  if (text.trim() === "0") throw new InvalidArgumentError("It must be a whole number above 0.");
+  return countOrZero(text);
+}
+
+function countOrZero(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError("It must be a whole number.");
   return value;
 }
 
@@ -92,7 +102,12 @@ async function run(options: Options): Promise<void> {
   const environment = readConfig(process.env);
   const catalog = catalogOf(options, environment);
   await using ray = rayOf(options, environment, signal);
-  const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
+  const standbyMinutes = options.standbyMinutes ?? (options.local === true ? localStandbyMinutes : 0);
+  const where = {
+    catalogUrl: catalog.url,
+    leaseSeconds: options.leaseSeconds,
+    standbyMs: standbyMinutes * 60_000,
+  };
   const rayPlatform = ray === undefined ? undefined : new RayPlatform({ ...where, ray: () => ray.get() });
   const { platform, reap } =
     rayPlatform === undefined ? await openRayJobs(options, where) : { platform: rayPlatform, reap: async () => {} };
@@ -116,10 +131,7 @@ async function run(options: Options): Promise<void> {
     tell(`running the jobs of ${catalog.url}`);
     await Promise.all([
       repeat(
-        async () => {
-          await reconciler.reconcile();
-          if (options.standby) await rayPlatform?.prepare();
-        },
+        () => reconciler.reconcile(),
         // A process that waits for a job starts it sooner than the next pass.
         { pauseMs: pauseMs.passes, signal, tell, wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew() },
       ),

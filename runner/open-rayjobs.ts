@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect, fromStackOutputs, parseStackOutputs, RayClusterApi, reapRayClusters } from "@tiltyard/client";
-import { type ClusterParameters, parseJobCluster } from "@tiltyard/protocol";
+import { type ClusterParameters, parseJobCluster, runnerRights, standbyRights } from "@tiltyard/protocol";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { Platform } from "./platform.ts";
@@ -36,7 +36,7 @@ interface RayJobs {
  */
 export async function openRayJobs(
   { stackOutputs, file, queue }: KubernetesOptions,
-  where: { readonly catalogUrl: string; readonly leaseSeconds: number },
+  where: { readonly catalogUrl: string; readonly leaseSeconds: number; readonly standbyMs: number },
 ): Promise<RayJobs> {
   const outputs = stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
   const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
@@ -49,7 +49,7 @@ export async function openRayJobs(
   if (first === undefined) throw new Error("the file of the runner names no Ray cluster");
   const config = await connect(first);
   const open = async (place: Place, team?: string) => {
-    const api = await requireRights(new RayJobApi(config, place.namespace));
+    const api = await requireRights(new RayJobApi(config, place.namespace), where.standbyMs > 0);
     const inPlace = templatesOf(given.rayClusters, stack, place.namespace);
     return new RayJobPlatform({ ...where, api, templates: inPlace, queue: place.queue, team });
   };
@@ -69,8 +69,8 @@ export async function openRayJobs(
   };
 }
 
-async function requireRights(api: RayJobApi): Promise<RayJobApi> {
-  const missing = await api.missingRights();
+async function requireRights(api: RayJobApi, hasStandby: boolean): Promise<RayJobApi> {
+  const missing = await api.missingRights([...runnerRights, ...(hasStandby ? standbyRights : [])]);
   if (missing.length === 0) return api;
   throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${api.namespace}: docs/guides/jobs.md`);
 }

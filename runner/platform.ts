@@ -20,6 +20,7 @@ export interface PlatformAttempt {
 }
 
 export interface StartRequest {
+  /** The job with the platform that the attempt was claimed for. */
   readonly job: OpenJob;
   readonly number: number;
   /** The API key of the job. */
@@ -30,7 +31,11 @@ export interface StartRequest {
 export interface Platform {
   /** Lists all attempts that were started here and are not forgotten yet. */
   list(): Promise<readonly PlatformAttempt[]>;
-  /** Starts an attempt unless it exists. After any error but NeedsError, the attempt may exist. @throws NeedsError */
+  /**
+   * Starts an attempt unless it exists. After any other error than the following ones, the attempt may exist.
+   *
+   * @throws NeedsError; PlaceLostError
+   */
   start(request: StartRequest): Promise<void>;
   /** Stops an attempt, which need not exist. */
   stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void>;
@@ -40,6 +45,8 @@ export interface Platform {
   lastLines(attempt: PlatformAttempt): Promise<string>;
   /** Returns the properties of the job that show users where an attempt runs. */
   describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>>;
+  /** Keeps resources ready for the next attempt if it is configured to. @param attempts The latest list of this runner. */
+  prepare(attempts: readonly PlatformAttempt[]): Promise<void>;
 }
 
 /**
@@ -71,6 +78,11 @@ export function lastLinesOf(output: string): string {
     .map((line) => line.trimEnd().split("\r").at(-1) ?? "")
     .filter((line) => line.trim() !== "");
   return lines.slice(-logLines).join("\n").slice(-logLengthMax);
+}
+
+/** The place that an attempt was claimed for serves another attempt or is gone. The attempt has not begun. */
+export class PlaceLostError extends Error {
+  override readonly name = "PlaceLostError";
 }
 
 /** An error about resources that a job needs and the platform will never have, as a sentence for the job's principal. */

@@ -16,9 +16,6 @@ import { isOpen, keyFile, Standby, type SubmittedRay, submit } from "./standby.t
 
 const idPattern = /^tiltyard-.+-(\d+)$/;
 
-/** The time without a job after which no process waits for the next one. */
-const standbyMs = 10 * 60_000;
-
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
   PENDING: "starting",
   RUNNING: "running",
@@ -33,6 +30,8 @@ export interface RayPlatformOptions {
   readonly ray: () => Promise<SubmittedRay>;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
+  /** The time in milliseconds without a job after which no process waits for the next one; 0 if none ever waits. */
+  readonly standbyMs: number;
 }
 
 /** The name of an attempt and the process that has waited for it. */
@@ -77,6 +76,8 @@ export class RayPlatform implements Platform {
    * time. Its environment is that of the last attempt.
    */
   async prepare(): Promise<void> {
+    const { standbyMs } = this.#options;
+    if (standbyMs === 0) return;
     const ray = await this.#options.ray();
     const found = await ray.jobs.list();
     const open = new Set(found.flatMap((each) => (isOpen(each) ? [each.submission_id] : [])));
@@ -169,10 +170,20 @@ export class RayPlatform implements Platform {
     }
   }
 
-  async describe({ id, parameters }: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
+  async describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
     const ray = await this.#options.ray();
-    const next = this.#standby?.fits(ray, runtimeOf(parameters.manifest).env) ? this.#standby.submissionId : undefined;
-    return { ray_address: ray.dashboardUrl, ray_submission_id: next ?? this.#submissionOf(id, number) };
+    const next = this.#waitsFor(job, ray) ? this.#standby?.submissionId : undefined;
+    return { ray_address: ray.dashboardUrl, ray_submission_id: next ?? this.#submissionOf(job.id, number) };
+  }
+
+  #waitsFor({ parameters }: OpenJob, ray: SubmittedRay): boolean {
+    try {
+      return this.#standby?.fits(ray, runtimeOf(parameters.manifest).env) ?? false;
+    } catch (error) {
+      // The start of the attempt reports it.
+      if (error instanceof NeedsError) return false;
+      throw error;
+    }
   }
 
   #submissionOf(jobId: string, number: number): string {

@@ -13,18 +13,21 @@ import { definedCluster } from "./defined-cluster.ts";
 import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
+  argumentsOf,
   bareIdOf,
   entrypointOf,
   lastLinesOf,
   NeedsError,
+  PlaceLostError,
   type Platform,
   type PlatformAttempt,
   type StartRequest,
 } from "./platform.ts";
-import { managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
+import { hasEnded, managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
+import { type RayJobIn, RayJobStandby } from "./rayjob-standby.ts";
 import { type Runtime, runtimeOf } from "./runtime-env.ts";
 
-const annotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
+const attemptAnnotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
 /** The label by which Kueue admits RayJobs. It removes `suspend` when the quota allows. */
 const queueLabel = "kueue.x-k8s.io/queue-name";
 /**
@@ -35,9 +38,8 @@ const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as co
 /** The statuses of the API server for an invalid object. */
 const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
-
-/** KubeRay's statuses of an ended RayJob. */
-const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
+/** The key of a Secret with the arguments of the command of an attempt. */
+const argumentsFile = "attempt.json";
 
 /** KubeRay's statuses of a RayJob that Kueue has not admitted yet. */
 const suspended: readonly (string | undefined)[] = ["Suspended", "Suspending"];
@@ -52,34 +54,47 @@ export interface RayJobOptions {
   readonly team?: string | undefined;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
+  /** The time in milliseconds in which a RayJob waits for the next attempt; 0 for none. */
+  readonly standbyMs: number;
 }
 
 /**
- * Runs each attempt as a RayJob of KubeRay on a separate Ray cluster. Its name is derived from the attempt, so only one
- * of several runners can start it. The cluster contains all state that runners share.
+ * Runs each attempt as a RayJob of KubeRay on a separate Ray cluster. Its name is derived from the attempt, unless the
+ * RayJob has waited for it, so only one of several runners can start it. The cluster contains all state that runners
+ * share.
  */
 export class RayJobPlatform implements Platform {
   readonly #options: RayJobOptions;
+  readonly #standby: RayJobStandby;
+  /** The names of the RayJobs of open attempts, as they were listed or started. */
+  #names = new Map<string, string>();
 
   constructor(options: RayJobOptions) {
     this.#options = options;
+    this.#standby = new RayJobStandby(options.api, options.standbyMs);
   }
 
   async list(): Promise<readonly PlatformAttempt[]> {
     const rayJobs = await this.#options.api.list();
-    const waiting = await this.#waitingPods(rayJobs);
-    return Promise.all(
-      rayJobs.flatMap((rayJob) =>
-        toAttempt(rayJob).map(async (attempt) => ({ ...attempt, lack: await this.#lackOf(attempt, rayJob, waiting) })),
-      ),
+    const found = rayJobs.flatMap((rayJob) => toAttempt(rayJob).map((attempt) => ({ attempt, rayJob })));
+    const waiting = await this.#waitingPods(found.map(({ rayJob }) => rayJob));
+    this.#standby.observe(rayJobs);
+    this.#names = new Map(
+      found.map(({ attempt, rayJob }) => [nameOf(attempt.jobId, attempt.number), rayJob.metadata?.name ?? ""]),
     );
+    return Promise.all(
+      found.map(async ({ attempt, rayJob }) => ({ ...attempt, lack: await this.#lackOf(attempt, rayJob, waiting) })),
+    );
+  }
+
+  async prepare(attempts: readonly PlatformAttempt[]): Promise<void> {
+    await this.#standby.prepare(attempts, this.#names.size > 0);
   }
 
   /** Returns the pending pods of the Ray clusters in use. */
   async #waitingPods(rayJobs: readonly RayJobObject[]): Promise<readonly V1Pod[]> {
-    const needed = rayJobs.filter(({ status }) => !ended.includes(status?.jobDeploymentStatus));
     return this.#options.api.pods(
-      needed.flatMap(({ status }) => status?.rayClusterName || []),
+      rayJobs.filter((each) => !hasEnded(each)).flatMap(({ status }) => status?.rayClusterName || []),
       "Pending",
     );
   }
@@ -103,18 +118,30 @@ export class RayJobPlatform implements Platform {
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
-    const { api, catalogUrl } = this.#options;
+    const { api, leaseSeconds } = this.#options;
     const name = nameOf(job.id, number);
-    const runtime = runtimeOf(job.parameters.manifest);
-    const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl, catalogKeySecret: name };
+    const place = this.#placeOf(job) ?? name;
+    const annotations = annotationsOf(job.id, number);
+    const rayJobIn = this.#rayJobFor(job);
+    this.#standby.expect(rayJobIn);
+    this.#names.set(name, place);
+    if (place !== name) {
+      const secret = { apiKey, [argumentsFile]: JSON.stringify(argumentsOf(job.id, number, leaseSeconds)) };
+      if (await this.#standby.assign({ name: place, rayJobIn, annotations, secret })) return;
+      throw new PlaceLostError(`the RayJob ${place} no longer waits for an attempt`);
+    }
+    await this.#standby.giveWay();
     // The key must exist before the pods that would wait for it.
     await api.putSecret(name, { apiKey });
-    const created = await api.create(this.#rayJob(job, number, cluster, runtime)).catch(async (error) => {
-      if (!(error instanceof KubernetesError)) throw error;
-      // A failed deletion must not hide the original error.
-      if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
-      throw invalid.includes(error.status) ? new NeedsError(error.message) : error;
-    });
+    const entrypoint = entrypointOf(job.id, number, leaseSeconds);
+    const created = await api
+      .create(rayJobIn({ name, annotations, entrypoint, waitsForKey: false }))
+      .catch(async (error) => {
+        if (!(error instanceof KubernetesError)) throw error;
+        // A failed deletion must not hide the original error.
+        if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
+        throw invalid.includes(error.status) ? new NeedsError(error.message) : error;
+      });
     if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
   }
 
@@ -126,7 +153,7 @@ export class RayJobPlatform implements Platform {
 
   async stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
     const { api } = this.#options;
-    const name = nameOf(attempt.jobId, attempt.number);
+    const name = this.#nameOf(attempt);
     await api.delete(name);
     await api.deleteSecret(name);
   }
@@ -136,13 +163,36 @@ export class RayJobPlatform implements Platform {
   }
 
   /** Returns the end of the output, which is part of Ray's message about the end of the job. */
-  async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
-    const found = await this.#options.api.find(nameOf(jobId, number));
+  async lastLines(attempt: PlatformAttempt): Promise<string> {
+    const found = await this.#options.api.find(this.#nameOf(attempt));
     return lastLinesOf(found?.status?.message ?? "");
   }
 
-  async describe({ id }: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
-    return { ray_job: `${this.#options.api.namespace}/${nameOf(id, number)}` };
+  async describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
+    const { namespace } = this.#options.api;
+    const claimed = number === job.attempt ? this.#placeOf(job) : this.#standbyFor(job);
+    return { ray_job: `${namespace}/${claimed ?? nameOf(job.id, number)}` };
+  }
+
+  /** Returns the name of the RayJob for which the latest attempt of the job was claimed; undefined if it is elsewhere. */
+  #placeOf({ platform }: OpenJob): string | undefined {
+    const [namespace, name] = platform.ray_job?.split("/") ?? [];
+    return namespace === this.#options.api.namespace ? name : undefined;
+  }
+
+  #standbyFor(job: OpenJob): string | undefined {
+    try {
+      return this.#standby.find(this.#rayJobFor(job));
+    } catch (error) {
+      // The start of the attempt reports it.
+      if (error instanceof NeedsError) return undefined;
+      throw error;
+    }
+  }
+
+  #nameOf({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): string {
+    const name = nameOf(jobId, number);
+    return this.#names.get(name) ?? name;
   }
 
   /** Returns the template of a job's Ray cluster. @throws NeedsError */
@@ -164,31 +214,32 @@ export class RayJobPlatform implements Platform {
     return team === undefined ? {} : { TILTYARD_SYSTEM_NAMESPACE: formatIdentifier([team, "__system"]) };
   }
 
-  #rayJob({ id }: OpenJob, number: number, cluster: ClusterParameters, { env }: Runtime): RayJobObject {
-    const { queue, leaseSeconds } = this.#options;
-    return {
+  /** Returns the RayJobs with the environment of a job. @throws NeedsError */
+  #rayJobFor(job: OpenJob): RayJobIn {
+    const { queue, catalogUrl } = this.#options;
+    const runtime = runtimeOf(job.parameters.manifest);
+    const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl };
+    const env = { ...cluster.env, ...autoscaling(cluster), ...this.#records };
+    return ({ name, annotations, entrypoint, waitsForKey }) => ({
       apiVersion: "ray.io/v1",
       kind: "RayJob",
       metadata: {
-        name: nameOf(id, number),
+        name,
         labels: { ...managedBy, ...(queue !== undefined && { [queueLabel]: queue }) },
-        annotations: { [annotations.job]: id, [annotations.attempt]: String(number), ...noSecondHead },
+        annotations: { ...annotations, ...noSecondHead },
       },
       spec: {
-        runtimeEnvYAML: JSON.stringify(env),
-        entrypoint: entrypointOf(id, number, leaseSeconds),
+        runtimeEnvYAML: JSON.stringify(runtime.env),
+        entrypoint,
         // The operator submits the job, so that no additional pod is needed.
         submissionMode: "HTTPMode",
         suspend: queue !== undefined,
         // The runner retries jobs itself, because it also considers heartbeats.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        rayClusterSpec: rayClusterSpec(
-          { ...cluster, env: { ...cluster.env, ...autoscaling(cluster), ...this.#records } },
-          true,
-        ),
+        rayClusterSpec: rayClusterSpec({ ...cluster, catalogKeySecret: name, env }, { waitsForKey }),
       },
-    };
+    });
   }
 }
 
@@ -231,20 +282,26 @@ function nameOf(jobId: string, number: number): string {
   return `job-${bareIdOf(jobId)}-${number}`;
 }
 
-function toAttempt({ metadata, status }: RayJobObject): PlatformAttempt[] {
-  const jobId = metadata?.annotations?.[annotations.job];
-  const number = Number(metadata?.annotations?.[annotations.attempt]);
+function annotationsOf(jobId: string, number: number): Readonly<Record<string, string>> {
+  return { [attemptAnnotations.job]: jobId, [attemptAnnotations.attempt]: String(number) };
+}
+
+function toAttempt(rayJob: RayJobObject): PlatformAttempt[] {
+  const { metadata, status } = rayJob;
+  const jobId = metadata?.annotations?.[attemptAnnotations.job];
+  const number = Number(metadata?.annotations?.[attemptAnnotations.attempt]);
   // A RayJob that is being deleted was stopped.
   if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
-  return [{ jobId, number, state: stateOf(status), message: status?.message?.split("\n")[0] ?? status?.reason }];
+  return [{ jobId, number, state: stateOf(rayJob), message: status?.message?.split("\n")[0] ?? status?.reason }];
 }
 
 /**
  * Returns the state of an attempt. KubeRay reports a RayJob as Running before Ray has its job, which may still install
  * packages.
  */
-function stateOf(status: RayJobObject["status"]): AttemptState {
-  if (ended.includes(status?.jobDeploymentStatus)) return "ended";
+function stateOf(rayJob: RayJobObject): AttemptState {
+  if (hasEnded(rayJob)) return "ended";
+  const { status } = rayJob;
   if (suspended.includes(status?.jobDeploymentStatus)) return "queued";
   if (status?.jobDeploymentStatus !== "Running") return "waiting";
   return status.jobStatus === "RUNNING" ? "running" : "starting";

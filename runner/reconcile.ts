@@ -1,5 +1,5 @@
 import type { CatalogJobs, OpenJob } from "./jobs.ts";
-import { NeedsError, type Platform, type PlatformAttempt } from "./platform.ts";
+import { NeedsError, PlaceLostError, type Platform, type PlatformAttempt } from "./platform.ts";
 
 export interface Limits {
   /** The number of attempts before a job fails. */
@@ -75,6 +75,7 @@ export class Reconciler {
     for (const job of open) ((await this.#isAttempted(job, attempts)) ? busy : waiting).push(job);
     const failure = await this.#startFairly(waiting, busy);
     await this.#stopFinal(final);
+    await this.#platform.prepare(attempts);
     if (failure !== undefined) throw failure;
   }
 
@@ -116,9 +117,7 @@ export class Reconciler {
    */
   async #submitAnew(job: OpenJob): Promise<true> {
     this.#tell({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
-    const apiKey = await this.#jobs.makeKey(job.id, job.attempt);
-    if (apiKey === undefined) return true;
-    await this.#platform.start({ job, number: job.attempt, apiKey });
+    await this.#submit(job, job.attempt);
     this.#resubmitted.add(heartbeatKey(job));
     return true;
   }
@@ -170,8 +169,14 @@ export class Reconciler {
 
   async #start(job: OpenJob): Promise<boolean> {
     const number = job.attempt + 1;
-    if (!(await this.#jobs.claimNext(job, await this.#platform.describe(job, number)))) return true;
+    const platform = await this.#platform.describe(job, number);
+    if (!(await this.#jobs.claimNext(job, platform))) return true;
     this.#tell({ job: job.id, text: `attempt ${number}` });
+    return this.#submit({ ...job, platform }, number);
+  }
+
+  /** Submits a claimed attempt. @returns False if the job waits for another attempt or has failed. */
+  async #submit(job: OpenJob, number: number): Promise<boolean> {
     try {
       const apiKey = await this.#jobs.makeKey(job.id, number);
       if (apiKey === undefined) return true;
@@ -181,6 +186,7 @@ export class Reconciler {
       if (!(error instanceof NeedsError)) {
         // An attempt that did not begin does not count. A claim that remains is submitted again or superseded later.
         if (await this.#isAbsent(job.id, number)) await this.#jobs.release(job.id, number).catch(() => {});
+        if (error instanceof PlaceLostError) return false;
         throw error;
       }
       await this.#jobs.fail(job.id, number, { reason: error.message });

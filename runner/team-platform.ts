@@ -62,6 +62,10 @@ export class TeamPlatform implements Platform {
     return this.#placeOf(job.id).describe(job, number);
   }
 
+  async prepare(attempts: readonly PlatformAttempt[]): Promise<void> {
+    for (const place of [this.#own, ...this.#teams.values()]) await place.prepare(attempts);
+  }
+
   /** Returns the platform of a job. The id of a job begins with the namespace of its table. */
   #placeOf(jobId: string): Platform {
     return this.#placeOfTable(parseIdentifier(jobId));

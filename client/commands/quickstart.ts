@@ -59,7 +59,7 @@ async function quickstart(signal: AbortSignal): Promise<void> {
     ...(catalog.apiKey !== undefined && { TILTYARD_API_KEY: catalog.apiKey }),
   };
   progress.tell("starting the runner, and Ray on this machine");
-  await using running = new Companion([process.execPath, runner, "--local", "--no-standby"], environment);
+  await using running = new Companion([process.execPath, runner, "--local", "--standby-minutes", "0"], environment);
 
   progress.tell(`creating the table ${table} with ${rows} films`);
   await prepareTable(catalog, join(python, "python"), environment);

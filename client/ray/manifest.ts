@@ -1,4 +1,11 @@
-import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec, V1Toleration } from "@kubernetes/client-node";
+import type {
+  KubernetesObject,
+  V1Container,
+  V1EnvVar,
+  V1PodTemplateSpec,
+  V1Toleration,
+  V1Volume,
+} from "@kubernetes/client-node";
 import {
   type ClusterParameters,
   gpuResource,
@@ -72,9 +79,13 @@ export function rayClusterManifest(
 /**
  * Returns the specification of a cluster, for a RayCluster or for the cluster of a RayJob.
  *
- * @param isOfOneJob Disables the restart of a failed head, because its job is lost with it.
+ * @param job The cluster's only job. A failed head is not restarted, because the job is lost with it. A job that waits for
+ *   its key has the key in a mounted file, which follows after the start of the pods.
  */
-export function rayClusterSpec(parameters: ClusterParameters, isOfOneJob = false): Readonly<Record<string, unknown>> {
+export function rayClusterSpec(
+  parameters: ClusterParameters,
+  job?: { readonly waitsForKey: boolean },
+): Readonly<Record<string, unknown>> {
   const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
   return {
     rayVersion: parameters.rayVersion,
@@ -98,7 +109,7 @@ export function rayClusterSpec(parameters: ClusterParameters, isOfOneJob = false
     headGroupSpec: {
       serviceType: "ClusterIP",
       rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
-      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, isOfOneJob }),
+      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, job }),
     },
     workerGroupSpecs: workerGroups.map((worker) => ({
       groupName: worker.name,
@@ -107,7 +118,7 @@ export function rayClusterSpec(parameters: ClusterParameters, isOfOneJob = false
       maxReplicas: worker.maxReplicas,
       idleTimeoutSeconds: worker.idleTimeoutSeconds,
       rayStartParams: {},
-      template: podTemplate(parameters, { ...worker, kind: "worker" }),
+      template: podTemplate(parameters, { ...worker, kind: "worker", job }),
     })),
   };
 }
@@ -122,7 +133,7 @@ interface PodGroup {
   readonly image?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly priorityClassName?: string | undefined;
-  readonly isOfOneJob?: boolean;
+  readonly job: { readonly waitsForKey: boolean } | undefined;
 }
 
 function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTemplateSpec {
@@ -141,7 +152,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
     spec: {
       serviceAccountName: group.serviceAccount ?? parameters.serviceAccount,
       nodeSelector: { ...nodes },
-      ...(group.isOfOneJob === true && { restartPolicy: "Never" }),
+      ...(isHead && group.job !== undefined && { restartPolicy: "Never" }),
       ...(priorityClassName !== undefined && { priorityClassName }),
       terminationGracePeriodSeconds: stopSeconds,
       securityContext: {
@@ -160,6 +171,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
         ...(parameters.logs === undefined
           ? []
           : [{ name: logsVolume, configMap: { name: parameters.logs.configMap } }]),
+        ...keyVolumes(parameters, group),
         ...claims.map((claimName, index) => ({ name: volumeName(index), persistentVolumeClaim: { claimName } })),
       ],
     },
@@ -206,12 +218,22 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
     volumeMounts: [
       { name: "ray", mountPath: rayFolder },
       { name: "shm", mountPath: sharedMemoryFolder },
+      ...keyVolumes(parameters, group).map(({ name }) => ({ name, mountPath: keyFolder, readOnly: true })),
       ...parameters.volumes.map(({ claim, path }) => ({
         name: volumeName(claimsOf(parameters).indexOf(claim)),
         mountPath: path,
       })),
     ],
   };
+}
+
+const keyVolume = "catalog-key";
+const keyFolder = "/var/run/secrets/tiltyard.dev";
+
+/** Returns the volume with the Secret that a job waits for. The pods start without it. */
+function keyVolumes({ catalogKeySecret: secretName }: ClusterParameters, { job }: PodGroup): V1Volume[] {
+  if (job?.waitsForKey !== true || secretName === undefined) return [];
+  return [{ name: keyVolume, secret: { secretName, optional: true, defaultMode: 0o440 } }];
 }
 
 const logsVolume = "logs-settings";
@@ -264,6 +286,8 @@ function environment(parameters: ClusterParameters, group: PodGroup): V1EnvVar[]
     ...group.env,
   };
   const plain = Object.entries(values).map(([name, value]): V1EnvVar => ({ name, value }));
+  if (group.job?.waitsForKey === true)
+    return [...plain, { name: "TILTYARD_API_KEY_FILE", value: `${keyFolder}/apiKey` }];
   if (catalogKeySecret === undefined || "TILTYARD_API_KEY" in values) return plain;
   const secretKeyRef = { name: catalogKeySecret, key: "apiKey" };
   return [...plain, { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef } }];

@@ -58,6 +58,8 @@ export const Runner = z.strictObject({
   attempts: z.int().positive().default(3),
   /** The time in minutes that a job may wait for capacity before it fails. */
   roomMinutes: z.int().positive().default(60),
+  /** The time in minutes in which a Ray cluster waits for the next job of its namespace; 0 for none. */
+  standbyMinutes: z.int().nonnegative().default(0),
 });
 
 export type RunnerSettings = Omit<z.output<typeof Runner>, "enabled">;

@@ -42,6 +42,7 @@ try {
     ray: async () => ({ dashboardUrl: "http://ray", jobs }),
     catalogUrl: "http://catalog",
     leaseSeconds: 60,
+    standbyMs: 0,
   });
   await platform.start({ job: openJob("ns"), number: 1, apiKey });
 } catch (error) {

@@ -1,4 +1,4 @@
-import { runnerRights } from "@tiltyard/protocol";
+import { runnerRights, standbyRights } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { readConfig } from "../../runner/config.ts";
 import { templatesIn } from "../../runner/open-rayjobs.ts";
@@ -121,10 +121,21 @@ describe("the settings of a runner", () => {
       "1",
       "--room-minutes",
       "60",
+      "--standby-minutes",
+      "0",
       "--queue",
       "team-a",
     ];
     expect(podOf(stack).containers[0].args).toEqual(options);
+  });
+
+  test("keep a Ray cluster ready only if they say so, with the rights that this needs in each namespace of Ray", async () => {
+    const stack = await withRunner({ standbyMinutes: 15 }, { teams: [{ name: "vision" }] });
+    const { args } = podOf(stack).containers[0];
+    expect(args.slice(args.indexOf("--standby-minutes")).slice(0, 2)).toEqual(["--standby-minutes", "15"]);
+    const roles = stack.resources.filter(({ type, name }) => /:Role$/.test(type) && name.startsWith("runner"));
+    expect(roles.map(({ inputs }) => inputs.metadata.namespace).toSorted()).toEqual(["lancedb", "lancedb-vision"]);
+    for (const { inputs } of roles) expect(inputs.rules).toEqual([...runnerRights, ...standbyRights]);
   });
 
   test("mount the tables of a file bucket in jobs", async () => {
@@ -149,6 +160,7 @@ describe("the settings of a runner", () => {
       "runner.rayClusters.gpu.ray_version: must be 2.43 or later",
     ],
     [{ maxJobs: 0 }, "runner.maxJobs"],
+    [{ standbyMinutes: -1 }, "runner.standbyMinutes"],
   ])("are refused when they cannot work: %j", async (runner, problem) => {
     await expect(withRunner(runner)).rejects.toThrow(problem);
   });

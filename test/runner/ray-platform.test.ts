@@ -21,6 +21,7 @@ test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b"
         ray: async () => ({ dashboardUrl: dashboard.url, jobs }),
         catalogUrl: "http://127.0.0.1:2333",
         leaseSeconds: 20,
+        standbyMs: 0,
       });
       const job = openJob(namespace);
       await platform.start({ job, number: 2, apiKey: "secret-key" });
@@ -43,6 +44,7 @@ test("refuses a Ray cluster of an unknown name, because it has one Ray", async (
     ray: () => Promise.reject(new Error("no Ray is needed for this")),
     catalogUrl: "http://127.0.0.1:2333",
     leaseSeconds: 20,
+    standbyMs: 0,
   });
   const job = { ...openJob("ns"), parameters: { column: "c", cluster: "gpu" } };
   await expect(platform.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/^cluster: "gpu" is unknown/);
@@ -60,9 +62,10 @@ describe("the process that waits for the next attempt", () => {
   });
   afterEach(() => dashboard.stop());
 
-  const platformOf = (own: { readonly folder?: string }) => {
+  const options = { catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 60_000 };
+  const platformOf = ({ standbyMs = 60_000, ...own }: { readonly folder?: string; readonly standbyMs?: number }) => {
     const ray = { dashboardUrl: dashboard.url, jobs: new JobsApi(dashboard.url, undefined), ...own };
-    return new RayPlatform({ ray: async () => ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20 });
+    return new RayPlatform({ ...options, standbyMs, ray: async () => ray });
   };
   const start = (job: OpenJob, apiKey: string) => platform.start({ job, number: 1, apiKey });
   const [first, second] = [openJob("one"), { ...openJob("two"), id: "two$01a202d5-72e1-748d-90d9-eb704f5cc3f8" }];
@@ -136,7 +139,7 @@ describe("the process that waits for the next attempt", () => {
         folder: folders[index] ?? "",
       }));
       const ray = async () => rays[0] ?? Promise.reject(new Error("no Ray"));
-      const moving = new RayPlatform({ ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20 });
+      const moving = new RayPlatform({ ...options, ray });
       await moving.prepare();
       expect(readdirSync(folders[0])).toHaveLength(1);
       rays.shift();
@@ -147,6 +150,19 @@ describe("the process that waits for the next attempt", () => {
     } finally {
       await dead.stop();
     }
+  });
+
+  test("describes also an attempt that cannot run, whose start then says why", async () => {
+    await platform.prepare();
+    const manifest = '{"requirements_path": "requirements.txt"}';
+    const job = { ...first, parameters: { column: "c", manifest } };
+    expect((await platform.describe(job, 1)).ray_submission_id).toBe(`tiltyard-${jobUuid}-1`);
+    await expect(start(job, "key")).rejects.toThrow(/requirements_path is a file of the caller's machine/);
+  });
+
+  test("is not started if none may wait", async () => {
+    await platformOf({ folder, standbyMs: 0 }).prepare();
+    expect(dashboard.jobs.size).toBe(0);
   });
 
   test("does not run on a Ray that another process started", async () => {

@@ -1,76 +1,26 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { json } from "node:stream/consumers";
-import { KubeConfig } from "@kubernetes/client-node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseParameters } from "../../client/index.ts";
 import { NeedsError } from "../../runner/platform.ts";
 import { RayJobApi } from "../../runner/rayjob-api.ts";
 import { type RayJobOptions, RayJobPlatform } from "../../runner/rayjob-platform.ts";
 import { jobUuid, openJob } from "../support/open-job.ts";
+import { type RayJobServer, type Stored, startRayJobServer } from "../support/rayjob-server.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: any object of Kubernetes.
-type Stored = any;
-
-/** The parts of an API server that a runner uses. The end-to-end tests use a real one. */
-let server: Server;
+let server: RayJobServer;
 let objects: Map<string, Stored>;
-/** The resources, or methods with resources, that are forbidden. */
-let forbidden: readonly string[];
-let invalid: string | undefined;
-let kubeConfig: KubeConfig;
 
 beforeEach(async () => {
-  [objects, forbidden, invalid] = [new Map(), [], undefined];
-  server = createServer(async (request, response) => {
-    const answer = (status: number, body: unknown) =>
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-    const refuse = (status: number) => answer(status, { kind: "Status", code: status, message: `it is ${status}` });
-    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
-    const [, resource = "", name] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?/.exec(pathname) ?? [];
-    const told = [resource, `${request.method} ${resource}`];
-    if (forbidden.some((each) => told.includes(each))) return void refuse(403);
-    if (request.method === "POST" && resource === invalid) return void refuse(422);
-    if (request.method === "GET" && name === undefined) {
-      const items = [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : []));
-      const [, clusters = ""] = /in \((.*)\)/.exec(searchParams.get("labelSelector") ?? "") ?? [];
-      const [, phase] = /phase=(\w+)/.exec(searchParams.get("fieldSelector") ?? "") ?? [];
-      const isSelected = ({ metadata, status }: Stored) =>
-        clusters.split(",").includes(metadata.labels["ray.io/cluster"]) && [undefined, status.phase].includes(phase);
-      return void answer(200, { items: resource === "pods" ? items.filter(isSelected) : items });
-    }
-    const found = objects.get(`${resource} ${name}`);
-    if (request.method === "GET") return void (found === undefined ? refuse(404) : answer(200, found));
-    if (request.method === "DELETE")
-      return void (objects.delete(`${resource} ${name}`) ? answer(200, {}) : refuse(404));
-    const body = (await json(request)) as Stored;
-    if (request.method === "PATCH") {
-      const present = objects.get(`${resource} ${name}`);
-      Object.assign(present.metadata, body.metadata);
-      return void answer(200, Object.assign(present, { ...body, metadata: present.metadata }));
-    }
-    const key = `${resource} ${body.metadata.name}`;
-    if (objects.has(key)) return void refuse(409);
-    body.metadata.uid = `uid of ${body.metadata.name}`;
-    objects.set(key, body);
-    answer(201, body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  kubeConfig = new KubeConfig();
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  kubeConfig.loadFromClusterAndUser({ name: "test", server: url, skipTLSVerify: true }, { name: "me" });
+  server = await startRayJobServer();
+  objects = server.objects;
 });
-afterEach(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterEach(() => server.stop());
 
 const job = openJob("ns");
 const name = `job-${jobUuid}-1`;
 
 function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
   return new RayJobPlatform({
-    api: new RayJobApi(kubeConfig, "lancedb"),
+    api: new RayJobApi(server.kubeConfig, "lancedb"),
     templates: {
       default: parseParameters({ name: "default", workerGroups: [{ maxReplicas: 3 }] }),
       gpu: parseParameters({ name: "gpu", workerGroups: [{ numGpus: 1 }] }),
@@ -78,6 +28,7 @@ function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
     queue: undefined,
     catalogUrl: "http://tiltyard-catalog:2333",
     leaseSeconds: 60,
+    standbyMs: 0,
     ...changes,
   });
 }
@@ -274,10 +225,10 @@ describe("a job on Kubernetes", () => {
   });
 
   test("uses the newest key after an interrupted start of its attempt", async () => {
-    forbidden = ["rayjobs"];
+    server.forbidden = ["rayjobs"];
     const own = platform();
     await expect(own.start({ job, number: 1, apiKey: "old" })).rejects.toThrow(/cannot create the RayJob job-.*403/);
-    forbidden = [];
+    server.forbidden = [];
     await own.start({ job, number: 1, apiKey: "new" });
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
   });
@@ -293,9 +244,9 @@ describe("a job on Kubernetes", () => {
 
   test("starts, with a warning, if the RayJob cannot become the owner of its key", async () => {
     const own = platform();
-    forbidden = ["PATCH secrets"];
+    server.forbidden = ["PATCH secrets"];
     await expect(own.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot patch the Secret job-.*403/);
-    forbidden = [];
+    server.forbidden = [];
     const [attempt] = await own.list();
     if (attempt === undefined) throw new Error("there is an attempt");
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "k" });
@@ -304,13 +255,13 @@ describe("a job on Kubernetes", () => {
   });
 
   test("fails at once and deletes its key if the API server rejects it for good", async () => {
-    invalid = "rayjobs";
+    server.invalid = "rayjobs";
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
     expect([...objects.keys()]).toEqual([]);
   });
 
   test("deletes its key if the runner may not create RayJobs or a quota is exhausted", async () => {
-    forbidden = ["POST rayjobs"];
+    server.forbidden = ["POST rayjobs"];
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/cannot create the RayJob.*403/);
     expect([...objects.keys()]).toEqual([]);
   });
@@ -318,13 +269,13 @@ describe("a job on Kubernetes", () => {
   test("keeps its key if another runner created the RayJob and only this one is rejected", async () => {
     const own = platform();
     await own.start({ job, number: 1, apiKey: "k" });
-    forbidden = ["POST rayjobs"];
+    server.forbidden = ["POST rayjobs"];
     await expect(own.start({ job, number: 1, apiKey: "new" })).rejects.toThrow(/cannot create the RayJob.*403/);
     expect(objects.get(`secrets ${name}`).stringData).toEqual({ apiKey: "new" });
   });
 
   test("reports the rejection by the API server also if its key cannot be deleted", async () => {
-    [invalid, forbidden] = ["rayjobs", ["DELETE secrets"]];
+    Object.assign(server, { invalid: "rayjobs", forbidden: ["DELETE secrets"] });
     await expect(platform().start({ job, number: 1, apiKey: "k" })).rejects.toThrow(NeedsError);
   });
 });

@@ -2,7 +2,13 @@ import { describe, expect, test } from "vitest";
 import { createCatalogClient, createManagementClient } from "../../client/index.ts";
 import { type Job, openStatuses } from "../../protocol/index.ts";
 import { CatalogJobs } from "../../runner/jobs.ts";
-import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
+import {
+  NeedsError,
+  PlaceLostError,
+  type Platform,
+  type PlatformAttempt,
+  type StartRequest,
+} from "../../runner/platform.ts";
 import { type Limits, Reconciler } from "../../runner/reconcile.ts";
 import { claimAttempt, heartbeat, startAttempt } from "../support/attempts.ts";
 import { useCatalog } from "../support/catalog.ts";
@@ -24,6 +30,7 @@ class Imitation implements Platform {
   readonly started: StartRequest[] = [];
   readonly stopped: string[] = [];
   readonly forgotten: string[] = [];
+  readonly prepared: (readonly PlatformAttempt[])[] = [];
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
   failure: Error | undefined;
@@ -57,6 +64,10 @@ class Imitation implements Platform {
 
   async lastLines() {
     return "the last line";
+  }
+
+  async prepare(attempts: readonly PlatformAttempt[]) {
+    this.prepared.push(attempts);
   }
 
   async describe() {
@@ -281,6 +292,40 @@ describe("the runner", () => {
     each.platform.states.clear();
     await runner.reconcile();
     expect(each.platform.started).toHaveLength(1);
+  });
+
+  test("starts an attempt again, which does not count twice, if its place was lost after its claim", async () => {
+    await using each = await yard();
+    const [lost, died] = [await each.open("a"), await each.open("b")];
+    await each.claim(died, { ray_address: "http://imitation" });
+    const runner = each.runner({ attempts: 1, resubmitMs: 0 });
+    each.platform.failure = new PlaceLostError("it serves another attempt");
+    await runner.reconcile();
+    expect(each.platform.prepared).toHaveLength(1);
+    each.platform.failure = undefined;
+    for (let pass = 0; pass < 2; pass++) await runner.reconcile();
+    for (const job of [lost, died]) expect(startedOf(each.platform, job)).toEqual([1]);
+    for (const { job } of each.platform.started) expect(job.platform).toEqual({ ray_address: "http://imitation" });
+  });
+
+  test("fails a job whose attempt another runner claimed, if this one can never run it", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.claim(job, { ray_address: "http://imitation" });
+    each.platform.needs = "no such Ray cluster";
+    await each.runner({ resubmitMs: 0 }).reconcile();
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: each.platform.needs });
+  });
+
+  test("prepares for the next attempt also while one cannot start", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    await each.open("b");
+    each.platform.failure = new Error("the platform is away");
+    await expect(runner.reconcile()).rejects.toThrow("the platform is away");
+    expect(each.platform.prepared.map((attempts) => attempts.map(({ jobId }) => jobId))).toEqual([[], [job]]);
   });
 
   test("restarts the wait for room with each attempt", async () => {

@@ -17,6 +17,7 @@ function placeNamed(place: string): Platform {
     forget: async ({ jobId }) => note("forget", jobId),
     lastLines: async () => place,
     describe: async () => ({ place }),
+    prepare: async (all) => void calls.push(`${place} prepare ${all.map(({ jobId }) => jobId)}`),
   };
 }
 const attemptOf = (jobId: string): PlatformAttempt => ({ jobId, number: 1, state: "running", message: undefined });
@@ -66,6 +67,11 @@ describe("a platform of several teams", () => {
     await start({ ...job, operation: "CompactTable" });
     expect(calls).toEqual([`own start ${job.id}`]);
   });
+});
+
+test("prepares each namespace for its next attempt, with the attempts of all", async () => {
+  await platform.prepare([attemptOf("prod$a"), attemptOf("vision$b")]);
+  expect(calls).toEqual(["own", "vision", "speech"].map((place) => `${place} prepare prod$a,vision$b`));
 });
 
 test("lists the attempts in the namespaces of their jobs, and no forged ones", async () => {

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/protocol";
+import { catalogLabels, catalogPort, runnerName, runnerRights, standbyRights } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
@@ -78,12 +78,13 @@ function createAccount(name: string, place: Place, child: Child): pulumi.Output<
     child,
   );
   const subjects = [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }] as const;
-  const { platform } = place;
+  const { platform, settings } = place;
+  const rules = [...runnerRights, ...(settings.standbyMinutes > 0 ? standbyRights : [])];
   const roles = [{ role: name, namespace: platform.namespace }].concat(
     platform.teams.map((team) => ({ role: `${name}-${team.name}`, namespace: team.namespace })),
   );
   for (const { role, namespace } of roles)
-    createGrantedRole(role, { name: runnerName, namespace, rules: runnerRights, subjects }, child);
+    createGrantedRole(role, { name: runnerName, namespace, rules, subjects }, child);
   return account.metadata.name;
 }
 

@@ -79,7 +79,7 @@ def films(catalog, table):
 @pytest.fixture(scope="session")
 def runner(catalog, tmp_path_factory):
     """Runs the jobs of the catalog on a Ray of this machine. No process waits for jobs, because few of them use Geneva."""
-    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start("--no-standby")
+    running = Runner(catalog, tmp_path_factory.mktemp("runner") / "log").start("--standby-minutes", "0")
     yield running
     running.stop()
 

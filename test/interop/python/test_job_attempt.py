@@ -16,7 +16,7 @@ import pytest
 from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, claim, describe, write_films
 from lance_namespace.errors import ServiceUnavailableError
-from tiltyard.connection import Connection
+from tiltyard.connection import Connection, ConnectionSettingError, connection
 from tiltyard.job import standby
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
@@ -232,6 +232,32 @@ def test_a_process_that_waited_starts_again_if_packages_were_installed_meanwhile
     with pytest.raises(SystemExit):
         standby.main(tmp_path)
     assert executed == [(sys.executable, [sys.executable, "-m", "tiltyard.job", *arguments])]
+
+
+def test_a_process_that_waits_exits_after_its_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit) as exited:
+        standby.main(tmp_path, idle_seconds=0)
+    assert exited.value.code == 0
+
+
+def test_a_key_is_awaited_while_its_node_has_not_received_the_secret(tmp_path, monkeypatch):
+    environment = {"TILTYARD_CATALOG_URL": "http://catalog", "TILTYARD_API_KEY_FILE": str(tmp_path / "apiKey")}
+    # A kubelet writes the files of a Secret in these steps.
+    steps = iter(
+        [
+            lambda: (tmp_path / "..2026_11").mkdir(),
+            lambda: (tmp_path / "..2026_11" / "apiKey").write_text("key"),
+            lambda: (tmp_path / "apiKey").symlink_to("..data/apiKey"),
+            lambda: (tmp_path / "..data").symlink_to("..2026_11"),
+        ]
+    )
+    monkeypatch.setattr("tiltyard.connection.time.sleep", lambda _: next(steps)())
+    assert connection(environment).key == "key"
+    (tmp_path / "apiKey").unlink()
+    (tmp_path / "other").touch()
+    with pytest.raises(ConnectionSettingError, match="cannot be read"):
+        connection(environment)
 
 
 def test_the_command_reads_its_key_from_a_file_and_shows_it_nowhere(catalog, job, tmp_path):

@@ -17,7 +17,7 @@ def environment(s3):
 
 @pytest.fixture(scope="module")
 def s3_runner(s3_cloud, environment, tmp_path_factory):
-    running = Runner(s3_cloud.catalog, tmp_path_factory.mktemp("runner") / "log", environment).start("--no-standby")
+    running = Runner(s3_cloud.catalog, tmp_path_factory.mktemp("runner") / "log", environment).start("--standby-minutes", "0")
     yield running
     running.stop()
 

@@ -96,7 +96,7 @@ def server(aws):
 
 @pytest.fixture(scope="module")
 def keyless_runner(vending, server, tmp_path_factory):
-    with Runner(vending, tmp_path_factory.mktemp("runner") / "log", server).start("--no-standby") as runner:
+    with Runner(vending, tmp_path_factory.mktemp("runner") / "log", server).start("--standby-minutes", "0") as runner:
         yield runner
 
 

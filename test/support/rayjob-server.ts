@@ -1,0 +1,110 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { KubeConfig } from "@kubernetes/client-node";
+
+// biome-ignore lint/suspicious/noExplicitAny: any object of Kubernetes.
+export type Stored = any;
+
+/** The parts of an API server that a runner uses. The end-to-end tests use a real one. */
+export interface RayJobServer {
+  readonly kubeConfig: KubeConfig;
+  /** The objects by their resource and name, such as `rayjobs job-1`. */
+  readonly objects: Map<string, Stored>;
+  /** The resources, or methods with resources, that are forbidden. */
+  forbidden: readonly string[];
+  /** The resource whose objects are invalid. */
+  invalid: string | undefined;
+  stop(): void;
+}
+
+export async function startRayJobServer(): Promise<RayJobServer> {
+  const objects = new Map<string, Stored>();
+  let version = 0;
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, body: unknown) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const refuse = (status: number) => answer(status, { kind: "Status", code: status, message: `it is ${status}` });
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+    const [, resource = "", name] = /\/namespaces\/[^/]+\/(\w+)(?:\/([^/]+))?/.exec(pathname) ?? [];
+    const told = [resource, `${request.method} ${resource}`];
+    if (running.forbidden.some((each) => told.includes(each))) return void refuse(403);
+    if (request.method === "POST" && resource === running.invalid) return void refuse(422);
+    if (request.method === "GET" && name === undefined) {
+      const items = [...objects].flatMap(([key, each]) => (key.startsWith(resource) ? each : []));
+      const [, clusters = ""] = /in \((.*)\)/.exec(searchParams.get("labelSelector") ?? "") ?? [];
+      const [, phase] = /phase=(\w+)/.exec(searchParams.get("fieldSelector") ?? "") ?? [];
+      const isSelected = ({ metadata, status }: Stored) =>
+        clusters.split(",").includes(metadata.labels["ray.io/cluster"]) && [undefined, status.phase].includes(phase);
+      return void answer(200, { items: resource === "pods" ? items.filter(isSelected) : items });
+    }
+    const key = `${resource} ${name}`;
+    const found = objects.get(key);
+    if (request.method !== "POST" && found === undefined) return void refuse(404);
+    if (request.method === "GET") return void answer(200, found);
+    const body = request.headers["content-length"] === undefined ? {} : ((await json(request)) as Stored);
+    if (request.method === "DELETE") {
+      const expected = body.preconditions?.resourceVersion;
+      if (expected !== undefined && expected !== found.metadata.resourceVersion) return void refuse(409);
+      objects.delete(key);
+      return void answer(200, {});
+    }
+    if (request.method === "PATCH") {
+      const isChanged = Array.isArray(body) ? applyJsonPatch(found, body) : mergeInto(found, body);
+      if (!isChanged) return void refuse(422);
+      found.metadata.resourceVersion = `${++version}`;
+      return void answer(200, found);
+    }
+    const created = `${resource} ${body.metadata.name}`;
+    if (objects.has(created)) return void refuse(409);
+    const creationTimestamp = new Date().toISOString();
+    Object.assign(body.metadata, {
+      uid: `uid of ${body.metadata.name}`,
+      resourceVersion: `${++version}`,
+      creationTimestamp,
+    });
+    objects.set(created, body);
+    answer(201, body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const kubeConfig = new KubeConfig();
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  kubeConfig.loadFromClusterAndUser({ name: "test", server: url, skipTLSVerify: true }, { name: "me" });
+  const running: RayJobServer = {
+    kubeConfig,
+    objects,
+    forbidden: [],
+    invalid: undefined,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  return running;
+}
+
+interface Operation {
+  readonly op: string;
+  readonly path: string;
+  readonly value?: string;
+}
+
+/** Applies a JSON patch of annotations. @returns False, without a change, if one of its tests fails. */
+function applyJsonPatch({ metadata }: Stored, patch: readonly Operation[]): boolean {
+  const annotations = { ...metadata.annotations };
+  for (const { op, path, value } of patch) {
+    const [, name = ""] = /^\/metadata\/annotations\/(.+)$/.exec(path.replaceAll("~1", "/")) ?? [];
+    if (op === "test" && annotations[name] !== value) return false;
+    if (op === "remove") delete annotations[name];
+    if (op === "add") annotations[name] = value;
+  }
+  metadata.annotations = annotations;
+  return true;
+}
+
+function mergeInto(found: Stored, { metadata, ...body }: Stored): true {
+  const annotations = { ...found.metadata.annotations, ...metadata?.annotations };
+  Object.assign(found.metadata, metadata, { annotations });
+  Object.assign(found, body);
+  return true;
+}
