@@ -80,7 +80,7 @@ export function lastLinesOf(output: string): string {
   return lines.slice(-logLines).join("\n").slice(-logLengthMax);
 }
 
-/** The place that an attempt was claimed for serves another attempt or is gone. The attempt has not begun. */
+/** The place that an attempt was claimed for serves another attempt or does not exist. The attempt has not begun. */
 export class PlaceLostError extends Error {
   override readonly name = "PlaceLostError";
 }

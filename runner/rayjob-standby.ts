@@ -4,19 +4,19 @@ import { hasEnded, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
 
 /** The annotation of a RayJob that waits for an attempt. Its value is the digest of its environment. */
 const annotation = "tiltyard.dev/standby";
-/** The annotation whose changes make the kubelet update the Secret in a pod at once. */
+/** The annotation of pods. After each change, the kubelet updates the Secret in the pod at once. */
 const refreshAnnotation = "tiltyard.dev/refresh";
 /** The passes in which the annotation is changed. The kubelet may see the first change before it sees the Secret. */
 const refreshPasses = 5;
 /** The time after which the process of a standby exits by itself, because no runner has deleted it. */
-const graceSeconds = 60;
+const graceSeconds = 120;
 
 /** Returns the RayJob of an attempt or a standby in one environment. */
 export type RayJobIn = (parts: {
   readonly name: string;
   readonly annotations: Readonly<Record<string, string>>;
   readonly entrypoint: string;
-  /** Whether the job receives its key while it runs. */
+  /** The job receives its key while it runs. */
   readonly waitsForKey: boolean;
 }) => RayJobObject;
 
@@ -50,11 +50,13 @@ export class RayJobStandby {
     [this.#api, this.#idleMs] = [api, idleMs];
   }
 
-  /** Records the standbys among the RayJobs of the namespace. */
+  /** Records the standbys among the RayJobs of the namespace, in an order that all runners agree on. */
   observe(rayJobs: readonly RayJobObject[]): void {
-    this.#waiting = rayJobs.filter(
-      ({ metadata }) => metadata?.annotations?.[annotation] !== undefined && metadata.deletionTimestamp === undefined,
-    );
+    this.#waiting = rayJobs
+      .filter(
+        ({ metadata }) => metadata?.annotations?.[annotation] !== undefined && metadata.deletionTimestamp === undefined,
+      )
+      .toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
   }
 
   /** Records the environment of an attempt, which is that of the next standby. */
@@ -67,12 +69,12 @@ export class RayJobStandby {
     if (this.#idleMs === 0) return undefined;
     const digest = digestOf(rayJobIn);
     const found = this.#waiting.find((each) => each.metadata?.annotations?.[annotation] === digest && !hasEnded(each));
-    return found?.metadata?.name;
+    return found === undefined ? undefined : nameOf(found);
   }
 
-  /** Assigns an attempt to a standby. @returns False if the standby is gone or has another attempt. */
+  /** Assigns an attempt to a standby. @returns False if the standby has ended or has another attempt. */
   async assign({ name, rayJobIn, annotations, secret }: Assignment): Promise<boolean> {
-    this.#waiting = this.#waiting.filter(({ metadata }) => metadata?.name !== name);
+    this.#waiting = this.#waiting.filter((each) => nameOf(each) !== name);
     const taken = await this.#api.exchangeAnnotation(name, [annotation, digestOf(rayJobIn)], annotations);
     if (taken === undefined) return false;
     try {
@@ -92,7 +94,8 @@ export class RayJobStandby {
    * Creates a standby if no attempt of the namespace is open, and deletes it when it has waited long enough or holds
    * resources that an attempt waits for.
    *
-   * @param attempts All attempts of the runner. @param isBusy Whether one of this namespace is open.
+   * @param attempts All attempts of the runner.
+   * @param isBusy An attempt of this namespace is open.
    */
   async prepare(attempts: readonly PlatformAttempt[], isBusy: boolean): Promise<void> {
     await this.#refresh();
@@ -101,7 +104,8 @@ export class RayJobStandby {
     const mayWait = this.#idleMs > 0 && !isBusy && !isNeeded;
     // Another one would end in the same way.
     if (this.#waiting.some(hasEnded)) this.#last = undefined;
-    await this.#delete((each) => !mayWait || hasEnded(each) || ageMs(each) >= this.#idleMs);
+    const [first] = this.#waiting;
+    await this.#delete((each) => !mayWait || hasEnded(each) || ageMs(each) >= this.#idleMs || each !== first);
     if (!mayWait || this.#waiting.length > 0 || this.#last === undefined) return;
     if (performance.now() - this.#last.at < this.#idleMs) await this.#create(this.#last.rayJobIn);
     else this.#last = undefined;
@@ -133,21 +137,25 @@ export class RayJobStandby {
     }
   }
 
-  /** Makes the kubelets of assigned Ray clusters update the Secret in their pods, which they otherwise do each minute. */
+  /** Annotates the pods of assigned standbys. Without it, the kubelets update their Secrets each minute. */
   async #refresh(): Promise<void> {
     const clusters = [...this.#refreshes.keys()];
     for (const [cluster, passes] of this.#refreshes)
       if (passes > 1) this.#refreshes.set(cluster, passes - 1);
       else this.#refreshes.delete(cluster);
     const annotations = { [refreshAnnotation]: randomUUID() };
-    for (const { metadata } of await this.#api.pods(clusters))
-      await this.#api.annotatePod(metadata?.name ?? "", annotations);
+    const pods = await this.#api.pods(clusters);
+    await Promise.all(pods.map(({ metadata }) => this.#api.annotatePod(metadata?.name ?? "", annotations)));
   }
 }
 
 function digestOf(rayJobIn: RayJobIn): string {
   const environment = JSON.stringify(rayJobIn({ name: "", annotations: {}, entrypoint: "", waitsForKey: true }));
   return createHash("sha256").update(environment).digest("hex").slice(0, 32);
+}
+
+function nameOf({ metadata }: RayJobObject): string {
+  return metadata?.name ?? "";
 }
 
 function ageMs({ metadata }: RayJobObject): number {

@@ -71,7 +71,7 @@ describe("the RayJob that waits for the next attempt", () => {
     const command = String(standby.spec.entrypoint).replace("exec python", "echo");
     const env = { TILTYARD_API_KEY_FILE: "/a folder/apiKey" };
     expect(execFileSync("sh", ["-c", command], { encoding: "utf8", env })).toBe(
-      "-m tiltyard.job.standby /a folder --idle-seconds 960\n",
+      "-m tiltyard.job.standby /a folder --idle-seconds 1020\n",
     );
     expect(standby.metadata.name.length).toBeLessThanOrEqual(47);
     const { headGroupSpec, workerGroupSpecs } = standby.spec.rayClusterSpec;
@@ -163,6 +163,10 @@ describe("the RayJob that waits for the next attempt", () => {
     const third = startRunner();
     await pass(third);
     expect(await third.describe(claimed, 1)).toEqual(claimed.platform);
+    const cold = { ...claimed, platform: { ray_job: "lancedb/job-1" } };
+    expect(await third.describe(cold, 1)).toEqual(cold.platform);
+    const elsewhere = { ...claimed, platform: { ray_job: "other/job-1" } };
+    expect(await third.describe(elsewhere, 1)).not.toEqual(elsewhere.platform);
     await third.start({ job: claimed, number: 1, apiKey: "k" });
     expect(await third.list()).toMatchObject([{ jobId: second.id, number: 1 }]);
   });
@@ -206,6 +210,22 @@ describe("the RayJob that waits for the next attempt", () => {
     expect(rayJobs()).toEqual([]);
     await runJob(second, other);
     expect(rayJobs()).toEqual([]);
+  });
+
+  test("is one, also after several runners have created one at the same time", async () => {
+    const runners = [runner, startRunner()];
+    for (const each of runners) {
+      statusOf(await start(first, each), { jobDeploymentStatus: "Complete" });
+      for (const attempt of await each.list()) await each.forget(attempt);
+    }
+    for (const each of runners) await each.list();
+    for (const each of runners) await each.prepare([]);
+    expect(standbys()).toHaveLength(2);
+    const [kept] = standbys()
+      .map(({ metadata }) => metadata.name)
+      .toSorted();
+    for (let passes = 0; passes < 2; passes++) await Promise.all(runners.map((each) => pass(each)));
+    expect(standbys().map(({ metadata }) => metadata.name)).toEqual([kept]);
   });
 
   test("is not deleted if another runner assigns it at the same time", async () => {

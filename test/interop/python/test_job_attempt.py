@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import lancedb
 import pytest
@@ -252,7 +253,8 @@ def test_a_key_is_awaited_while_its_node_has_not_received_the_secret(tmp_path, m
             lambda: (tmp_path / "..data").symlink_to("..2026_11"),
         ]
     )
-    monkeypatch.setattr("tiltyard.connection.time.sleep", lambda _: next(steps)())
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: next(steps)())
+    monkeypatch.setitem(connection.__globals__, "time", clock)
     assert connection(environment).key == "key"
     (tmp_path / "apiKey").unlink()
     (tmp_path / "other").touch()
