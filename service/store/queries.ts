@@ -1,6 +1,7 @@
 import {
   type Compilable,
   type CompiledQuery,
+  type DatabaseConnection,
   DefaultQueryExecutor,
   type Dialect,
   DummyDriver,
@@ -16,26 +17,22 @@ import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 /** Runs a compiled query. */
-export type RunQuery = DefaultQueryExecutor["executeQuery"];
+export type RunQuery = DatabaseConnection["executeQuery"];
 
-/** Creates an instance of Kysely that passes its queries to a function. Transactions begin and end without Kysely. */
-export function createQueries(name: keyof typeof dialects, run: RunQuery): Kysely<Schema> {
+/**
+ * Creates an instance of Kysely that passes its queries to a function. Transactions begin and end without Kysely, whose
+ * own management of connections costs more than a read of SQLite.
+ */
+export function createQueries(name: keyof typeof dialects, executeQuery: RunQuery): Kysely<Schema> {
   const dialect = dialects[name];
-  const executor = new DirectExecutor(dialect, run);
+  const streamQuery = () => {
+    throw new Error("the catalog streams no queries");
+  };
+  const connection = { executeQuery, streamQuery };
+  const executor = new DefaultQueryExecutor(dialect.createQueryCompiler(), dialect.createAdapter(), {
+    provideConnection: (run) => run(connection),
+  });
   return new Kysely<Schema>({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
-}
-
-/** An executor without Kysely's connections and plugins, which cost more than a read of SQLite. */
-class DirectExecutor extends DefaultQueryExecutor {
-  override readonly executeQuery: RunQuery;
-
-  constructor(dialect: Dialect, run: RunQuery) {
-    const provideConnection = () => {
-      throw new Error("the catalog streams no queries");
-    };
-    super(dialect.createQueryCompiler(), dialect.createAdapter(), { provideConnection });
-    this.executeQuery = run;
-  }
 }
 
 /**
