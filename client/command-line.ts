@@ -36,7 +36,8 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
       tell(`tiltyard: ${reportOf(error)}`);
       // The client itself throws a CatalogError for an invalid identifier.
       const isUsage = [UsageError, ParameterError, CatalogError].some((type) => error instanceof type);
-      process.exitCode = isUsage ? exitCodes.usage : exitCodes.failed;
+      if (isUsage) process.exitCode = exitCodes.usage;
+      else process.exitCode ||= exitCodes.failed;
     }
   }
 }

@@ -1,7 +1,6 @@
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
 export { type BodyBounds, bodies, numbers, sqlExpressions } from "./bounds.ts";
-export { ignoreClosedPipes } from "./closed-pipe.ts";
 export { closest } from "./closest.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";
@@ -28,6 +27,7 @@ export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export type { AlterTransactionAction } from "./operations/transaction.ts";
 export * from "./platform.ts";
+export { formatTable, printable, surviveOutputErrors } from "./program-output.ts";
 export { amountOf } from "./quantity.ts";
 export * from "./ray-cluster.ts";
 export * from "./remote/contracts.ts";

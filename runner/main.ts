@@ -5,10 +5,10 @@ import { join } from "node:path";
 // The cache speeds up the next start. Node's default folder is shared by all users and thus could contain code of
 // others.
 enableCompileCache(join(import.meta.dirname, "../.cache/compiled"));
-const { ignoreClosedPipes } = await import("@tiltyard/protocol");
+const { surviveOutputErrors } = await import("@tiltyard/protocol");
 const { runCommandLine } = await import("./command-line.ts");
 
-ignoreClosedPipes([process.stdout, process.stderr]);
+surviveOutputErrors(process);
 await runCommandLine(process.argv.slice(2));
 // An abandoned pass may still wait for a response.
 process.exit();

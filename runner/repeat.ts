@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   CatalogConnectionError,
   CatalogRequestError,
+  CatalogResponseError,
   JobError,
   KubernetesError,
   LocalRayError,
@@ -58,6 +59,8 @@ function mayPass(error: unknown): error is Error {
   if (error instanceof CatalogRequestError) return isTransientStatus(error.status);
   return (
     error instanceof CatalogConnectionError ||
+    // A gateway in front of the catalog may answer with a page of its own for a while.
+    error instanceof CatalogResponseError ||
     error instanceof JobError ||
     error instanceof LocalRayError ||
     error instanceof KubernetesError

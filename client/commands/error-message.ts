@@ -9,7 +9,7 @@ export function reportOf(error: unknown): string {
   if (error instanceof CatalogRequestError && error.status === 401)
     return `${error.message}; this command has its key from TILTYARD_API_KEY or tiltyard login`;
   if (error instanceof CatalogConnectionError)
-    return `${error.message}. Start it with tiltyard serve, or name another catalog with TILTYARD_CATALOG_URL`;
+    return `${error.message}. tiltyard serve starts a catalog on this machine; TILTYARD_CATALOG_URL names another one`;
   return formatError(error);
 }
 

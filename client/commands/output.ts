@@ -1,3 +1,4 @@
+import { formatTable, printable } from "@tiltyard/protocol";
 import { InvalidArgumentError, Option } from "commander";
 
 export interface JsonOption {
@@ -16,24 +17,6 @@ export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number above 0.");
   return value;
-}
-
-/** The characters that a terminal interprets, and those that reorder the text around them. */
-const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
-
-/**
- * Returns a text with escapes such as `\u001b` instead of unprintable characters. Names, values and messages of a
- * catalog could otherwise control the terminal.
- *
- * @param kept The control characters that remain.
- */
-export function printable(text: string, kept = "\n\t"): string {
-  return text.replace(unprintable, (character) => (kept.includes(character) ? character : escaped(character)));
-}
-
-function escaped(character: string): string {
-  if (character === "\n") return "\\n";
-  return character === "\t" ? "\\t" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Prints a result as JSON with `--json`, and as text otherwise. */
@@ -58,18 +41,7 @@ export function printTable(
   columns: readonly string[],
   value: unknown = rows,
 ): void {
-  const lines = [
-    columns.map((column) => printable(column.toUpperCase(), "")),
-    ...rows.map((row) => columns.map((column) => printable(row[column] ?? "", ""))),
-  ];
-  const widths = columns.map((_, index) => lines.reduce((most, line) => Math.max(most, line[index]?.length ?? 0), 0));
-  const text = lines.map((line) =>
-    line
-      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  print(options, value, text.join("\n"));
+  print(options, value, formatTable(rows, columns));
 }
 
 /** Formats a time in milliseconds since the epoch; empty if it is unknown or beyond the dates that exist. */

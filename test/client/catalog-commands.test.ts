@@ -88,7 +88,7 @@ describe("tiltyard keys and grants", () => {
     const { code, stdout, stderr } = await run(["keys", "create", "ada"], { TILTYARD_PORT: "1" });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("catalog: http://127.0.0.1:1 (from the default)\n");
-    expect(stderr).toContain("Start it with tiltyard serve");
+    expect(stderr).toContain("tiltyard serve starts a catalog on this machine");
     expect(stderr.trim().split("\n")).toHaveLength(2);
   });
 });

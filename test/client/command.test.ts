@@ -33,6 +33,11 @@ const startHere = (args: readonly string[], environment: Record<string, string> 
 const run = (...args: Parameters<typeof startHere>) => startHere(...args).finished;
 const tiltyard = (...args: string[]) => run(args);
 
+test("reports an output that cannot be written, without a stack trace", async () => {
+  const { code, stderr } = await startProgram(["client/main.ts", "--version"], {}, { stdout: "/dev/full" }).finished;
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^standard output: ENOSPC.+\n$/)]);
+});
+
 describe("tiltyard run", () => {
   test("creates a Ray cluster, runs the command on it through a forwarded port, and deletes the cluster", async () => {
     dashboard.script = () => ({ logs: ["half\n", "half\nall\n"], statuses: ["RUNNING", "SUCCEEDED"] });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CatalogConnectionError } from "../../client/index.ts";
+import { CatalogConnectionError, CatalogResponseError } from "../../client/index.ts";
 import { repeat } from "../../runner/repeat.ts";
 
 /** Longer than the test may last. */
@@ -32,4 +32,16 @@ test("stops at the signal while its condition is being read", async () => {
   await expect(
     repeat(async () => {}, { pauseMs, signal: stopped.signal, tell: () => {}, wake }),
   ).resolves.toBeUndefined();
+});
+
+test("repeats work after a response of a gateway in front of the catalog", async () => {
+  const stopped = new AbortController();
+  const told: string[] = [];
+  const tell = (text: string) => {
+    told.push(text);
+    stopped.abort();
+  };
+  const page = new CatalogResponseError("ListJobs", "http://127.0.0.1:1", "HTML");
+  await repeat(() => Promise.reject(page), { pauseMs, signal: stopped.signal, tell });
+  expect(told).toEqual([page.message]);
 });
