@@ -19,5 +19,6 @@ export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/leas
 export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
 export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec } from "./ray/manifest.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
+export { readyWorkerSettings } from "./ray/ready-workers.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";
 export { fromStackOutputs, parseStackOutputs } from "./stack-outputs.ts";

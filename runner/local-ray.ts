@@ -1,8 +1,5 @@
 import { availableParallelism } from "node:os";
-import { type LocalRay, startLocalRay } from "@tiltyard/client";
-
-/** The number of workers that a process keeps ready for its job, as in `job/tiltyard/job/standby.py`. */
-const readyWorkers = 4;
+import { type LocalRay, readyWorkerSettings, startLocalRay } from "@tiltyard/client";
 
 /** A Ray of this machine that starts for the first job and restarts after its death. */
 export class KeptRay implements AsyncDisposable {
@@ -41,10 +38,8 @@ export class KeptRay implements AsyncDisposable {
   }
 
   async #start(): Promise<LocalRay> {
-    const workers = `${(this.#numCpus ?? availableParallelism()) + readyWorkers}`;
     const ray = await startLocalRay({
-      // Ray starts as many workers at once as it has CPUs, and ends idle workers beyond that number.
-      env: { RAY_worker_maximum_startup_concurrency: workers, RAY_num_workers_soft_limit: workers, ...this.#env },
+      env: { ...readyWorkerSettings(this.#numCpus ?? availableParallelism()), ...this.#env },
       signal: this.#signal,
       ...(this.#numCpus !== undefined && { numCpus: this.#numCpus }),
     });

@@ -16,6 +16,7 @@ import {
   sharedMemoryFolder,
 } from "@tiltyard/protocol";
 import { version } from "../version.ts";
+import { readyWorkerSettings } from "./ready-workers.ts";
 
 /** The resource of RayClusters on the API server. */
 export const rayClusters = { group: "ray.io", version: "v1", plural: "rayclusters" } as const;
@@ -282,6 +283,7 @@ function environment(parameters: ClusterParameters, group: PodGroup): V1EnvVar[]
   const { catalogUrl, catalogKeySecret } = parameters;
   const values = {
     ...(catalogUrl !== undefined && { TILTYARD_CATALOG_URL: catalogUrl }),
+    ...(group.job?.waitsForKey === true && readyWorkerSettings(group.numCpus)),
     ...parameters.env,
     ...group.env,
   };

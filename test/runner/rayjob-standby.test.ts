@@ -83,6 +83,10 @@ describe("the RayJob that waits for the next attempt", () => {
       const mountPath = "/var/run/secrets/tiltyard.dev";
       expect(containers[0].volumeMounts).toContainEqual({ name: "catalog-key", mountPath, readOnly: true });
       expect(containers[0].env).toContainEqual({ name: "TILTYARD_API_KEY_FILE", value: `${mountPath}/apiKey` });
+      expect(containers[0].env).toContainEqual({
+        name: "RAY_num_workers_soft_limit",
+        value: `${Number(containers[0].resources.limits.cpu) + 4}`,
+      });
       expect(JSON.stringify(containers)).not.toContain("secretKeyRef");
     }
     expect([...server.objects.keys()]).toEqual([`rayjobs ${standby.metadata.name}`]);
