@@ -72,11 +72,12 @@ class Parameter {
 /**
  * Defines a query of the request path that is built and compiled once for each instance of Kysely.
  *
- * @param build Builds the query. It may only pass the values on to Kysely, because it runs before they are known.
+ * @param build Builds the query. It may only pass the values on to Kysely, because it runs before they are known. None
+ *   of them is optional, because all calls have the same ones.
  */
 export function defineQuery<Values extends object, Row>(
   build: (db: Kysely<Schema>, values: Values) => Compilable<Row>,
-): (session: Session, values: Values) => Promise<readonly Row[]> {
+): (session: Session, values: Required<Values>) => Promise<readonly Row[]> {
   const compiled = new WeakMap<Kysely<Schema>, CompiledQuery<Row>>();
   return async ({ db }, values) => {
     let query = compiled.get(db);

@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { type ExpressionBuilder, type Insertable, type Kysely, type Selectable, sql } from "kysely";
+import { type ExpressionBuilder, type Kysely, type Selectable, sql } from "kysely";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import { defineQuery } from "./queries.ts";
 import type { Schema } from "./schema.ts";
@@ -62,9 +62,8 @@ function toTable(row: Pick<Selectable<Schema["tables"]>, "id" | "namespace" | "n
   return { id, identifier: [...fromPath(row.namespace), row.name], location, properties: JSON.parse(row.properties) };
 }
 
-const insertRow = defineQuery((db, row: Insertable<Schema["tables"]>) =>
-  db.insertInto("tables").values(row).returning("id"),
-);
+type NewRow = Pick<Schema["tables"], "namespace" | "name" | "location" | "properties" | "created_at">;
+const insertRow = defineQuery((db, row: NewRow) => db.insertInto("tables").values(row).returning("id"));
 
 /** Inserts a table. Its namespace must exist, and its name and its location must be free. */
 export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
