@@ -8,7 +8,7 @@ import { Companion } from "../ray/companion.ts";
 import type { CatalogTarget } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
-import { describeProgress } from "./job-progress.ts";
+import { describeJob, describeProgress } from "./job-progress.ts";
 import { findProgram } from "./other-program.ts";
 import { Progress, tell } from "./output.ts";
 import { preparePython } from "./python-environment.ts";
@@ -100,7 +100,7 @@ async function untilEnded(
   const management = createManagementClient(catalog);
   let told = "";
   for (;;) {
-    const { job } = await management.describeJob({ id: [id] });
+    const job = await describeJob(management, id);
     const text = job.status === "Queued" ? "Queued: waiting for Ray" : describeProgress(job);
     if (text !== told) progress.tell(text);
     told = text;

@@ -47,7 +47,7 @@ describe("move", () => {
     const after = await startTestCatalog({ TILTYARD_DATABASE_URL: target.url });
     expect(await list(after)).toEqual(versions);
     expect((await after.call("describeNamespace", { id: ["other"] })).body.properties).toEqual({ a: "\u0000é" });
-    expect((await after.call("describeTransaction", { id: [transaction_id] })).body.status).toBe("Succeeded");
+    expect((await after.call("describeTransaction", { id: transaction_id.split("$") })).body.status).toBe("Succeeded");
     expect((await after.call("namespaceExists", { id: ["n"] }, { key })).status).toBe(200);
     expect((await commit(after, first, 4)).status).toBe(200);
     expect((await commit(after, second, 1)).status).toBe(200);

@@ -26,7 +26,7 @@ async function everything(): Promise<unknown> {
     tables: (await catalog.call("listAllTables")).body,
     table: (await catalog.call("describeTable", { id: table.id })).body.properties,
     versions: (await catalog.call("listTableVersions", { id: table.id })).body.versions,
-    transaction: (await catalog.call("describeTransaction", { id: [transaction] })).body.properties,
+    transaction: (await catalog.call("describeTransaction", { id: transaction.split("$") })).body.properties,
     files: readdirSync(catalog.dataDir, { recursive: true }).toSorted(),
   };
 }
