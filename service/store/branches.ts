@@ -61,9 +61,12 @@ const raise = defineQuery((db, { tableId: table_id, name, generation, lowest, hi
   db
     .insertInto("branches")
     .values({
-      ...{ table_id, name, generation, left_over_version: none },
+      table_id,
+      name,
+      generation,
       first_version: lowest,
       highest_version: highest,
+      left_over_version: none,
     })
     .onConflict((conflict) =>
       conflict.columns(["table_id", "name"]).doUpdateSet((eb) => ({
