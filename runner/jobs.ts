@@ -1,5 +1,6 @@
 import { CatalogRequestError, type ManagementClient } from "@tiltyard/client";
 import { type Job, openStatuses, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
+import { asText } from "./job-text.ts";
 
 /** The operations that open jobs. */
 const jobOperations: readonly string[] = [
@@ -98,27 +99,27 @@ export class CatalogJobs {
    * superseded.
    */
   async beat({ id, attempt, reason }: OpenJob, lack: string | undefined): Promise<boolean> {
-    const waiting = lack !== undefined ? `${waitsFor}${lack}` : isWaiting(reason) ? "" : undefined;
+    const waiting = lack !== undefined ? waitFor(lack) : isWaiting(reason) ? "" : undefined;
     const request = { id: parseIdentifier(id), attempt, reason: waiting };
     return (await unlessMoved(() => this.#management.heartbeatJobAttempt(request))) !== undefined;
   }
 
   /** Records why a running job waits, or that it no longer waits. */
   async tellLack(job: OpenJob, lack: string | undefined): Promise<void> {
-    const isKnown = lack === undefined ? !isWaiting(job.reason) : job.reason === `${waitsFor}${lack}`;
+    const isKnown = lack === undefined ? !isWaiting(job.reason) : job.reason === waitFor(lack);
     if (!isKnown) await this.beat(job, lack);
   }
 
   /** Records the end of an attempt unless its end has a reason already. Another attempt may follow. */
   async end({ id, attempt, reason }: OpenJob, describe: () => Promise<AttemptEnd>): Promise<void> {
     if (reason !== undefined && !isWaiting(reason)) return;
-    const request = { id: parseIdentifier(id), attempt, ...(await describe()) };
+    const request = { id: parseIdentifier(id), attempt, ...asTexts(await describe()) };
     await unlessMoved(() => this.#management.finishJobAttempt(request));
   }
 
   /** Fails a job with its last attempt, unless another client has changed its status. */
   async fail(id: string, attempt: number, end: AttemptEnd): Promise<void> {
-    const request = { id: parseIdentifier(id), attempt, status: "Failed" as const, ...end };
+    const request = { id: parseIdentifier(id), attempt, status: "Failed" as const, ...asTexts(end) };
     await unlessMoved(() => this.#management.finishJobAttempt(request));
   }
 }
@@ -135,6 +136,15 @@ async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer 
 /** Reports whether runners execute a job. A Running job without an attempt is executed by the client that set its status. */
 function isForRunners({ operation, status, attempt }: Job): boolean {
   return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
+}
+
+/** Returns the reason of a waiting job. */
+function waitFor(lack: string): string {
+  return asText(`${waitsFor}${lack}`);
+}
+
+function asTexts({ reason, log_tail: log }: AttemptEnd): AttemptEnd {
+  return { reason: asText(reason), ...(log !== undefined && { log_tail: asText(log) }) };
 }
 
 function isWaiting(reason: string | undefined): boolean {

@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from "node:util";
 import { parseIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 
@@ -66,18 +65,6 @@ export function argumentsOf(jobId: string, number: number, leaseSeconds: number)
 export function entrypointOf(jobId: string, number: number, leaseSeconds: number): string {
   const quoted = `'${jobId.replaceAll("'", `'\\''`)}'`;
   return ["python -m tiltyard.job", ...argumentsOf(jobId, number, leaseSeconds).slice(0, -1), quoted].join(" ");
-}
-
-const logLines = 40;
-const logLengthMax = 4_000;
-
-/** Returns the end of the output as a terminal shows it, without colors and blank lines, within the limits of a job. */
-export function lastLinesOf(output: string): string {
-  const lines = stripVTControlCharacters(output)
-    .split("\n")
-    .map((line) => line.trimEnd().split("\r").at(-1) ?? "")
-    .filter((line) => line.trim() !== "");
-  return lines.slice(-logLines).join("\n").slice(-logLengthMax);
 }
 
 /** The place that an attempt was claimed for serves another attempt or does not exist. The attempt has not begun. */

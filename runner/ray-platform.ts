@@ -1,11 +1,11 @@
 import { type JobDetails, JobError } from "@tiltyard/client";
+import { lastLinesOf } from "./job-text.ts";
 import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
   argumentsOf,
   bareIdOf,
   entrypointOf,
-  lastLinesOf,
   NeedsError,
   type Platform,
   type PlatformAttempt,

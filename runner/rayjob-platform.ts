@@ -10,13 +10,13 @@ import {
 } from "@tiltyard/client";
 import { formatIdentifier } from "@tiltyard/protocol";
 import { definedCluster } from "./defined-cluster.ts";
+import { lastLinesOf } from "./job-text.ts";
 import type { OpenJob } from "./jobs.ts";
 import {
   type AttemptState,
   argumentsOf,
   bareIdOf,
   entrypointOf,
-  lastLinesOf,
   NeedsError,
   PlaceLostError,
   type Platform,

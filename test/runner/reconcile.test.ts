@@ -31,6 +31,7 @@ class Imitation implements Platform {
   readonly stopped: string[] = [];
   readonly forgotten: string[] = [];
   readonly prepared: (readonly PlatformAttempt[])[] = [];
+  output = "the last line";
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
   failure: Error | undefined;
@@ -63,7 +64,7 @@ class Imitation implements Platform {
   }
 
   async lastLines() {
-    return "the last line";
+    return this.output;
   }
 
   async prepare(attempts: readonly PlatformAttempt[]) {
@@ -412,6 +413,33 @@ describe("the runner", () => {
     expect(each.platform.stopped).toEqual([`${waiting} 1`]);
     await each.runner({ cancelGraceMs: 0 }).reconcile();
     expect(each.platform.stopped).toEqual([`${waiting} 1`, `${running} 1`]);
+  });
+
+  test.each([
+    ["too long", (of: string) => `${of} ${"pod after pod; ".repeat(1_000)}the end`],
+    ["cut within a character", (of: string) => `\udcd9 ${of} \ud83d`],
+  ])("reports reasons and output that are %s, and continues", async (_, textOf) => {
+    await using each = await yard();
+    const { platform } = each;
+    platform.output = textOf("the output");
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 2 });
+    await runner.reconcile();
+    platform.become(job, 1, "waiting", undefined, textOf("no node"));
+    for (let pass = 0; pass < 2; pass++) await runner.reconcile();
+    expect((await each.describe(job)).reason).toContain("Waiting: ");
+    for (const number of [1, 2]) {
+      platform.become(job, number, "ended", textOf("it was killed"));
+      await runner.reconcile();
+    }
+    expect(await each.describe(job)).toMatchObject({
+      status: "Failed",
+      reason: expect.stringContaining("it was killed"),
+    });
+    platform.needs = textOf("no template has a GPU");
+    const other = await each.open("b");
+    await runner.reconcile();
+    expect((await each.describe(other)).reason).toContain("no template has a GPU");
   });
 
   test("fails a job at once, with the platform's message, if the platform can never run it", async () => {
