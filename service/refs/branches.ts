@@ -7,7 +7,7 @@ import { emptyBranch, listBranchNames } from "../store/branches.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
-import { findRef, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
+import { listRefNames, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
 /** The file of a branch in Lance's format. */
@@ -27,22 +27,39 @@ export type BranchContents = z.infer<typeof BranchContents>;
 export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
 
 /**
- * Requires that no branch has a name. A branch with records but without a file also exists: its creation is in progress
- * or was interrupted.
+ * Requires that a branch can be created under a name. A branch with records but without a file also exists: its creation
+ * is in progress or was interrupted.
  *
- * @throws CatalogError TableBranchAlreadyExists
+ * @throws CatalogError TableBranchAlreadyExists; InvalidTableState if its folder and the files of another branch overlap.
  */
 export async function requireFreeBranchName(
   { store, storage }: { readonly store: Store; readonly storage: Storage },
   table: TableRecord,
   name: string,
 ): Promise<void> {
-  const found = await findRef({ storage }, table, branchKind, name);
-  if (found === undefined && !(await listBranchNames(store.read, table.id)).includes(name)) return;
-  throw new CatalogError(
-    "TableBranchAlreadyExists",
-    `table ${formatIdentifier(table.identifier)} has a branch ${JSON.stringify(name)} already`,
-  );
+  const names = [
+    ...(await listBranchNames(store.read, table.id)),
+    ...(await listRefNames({ storage }, table, branchKind)),
+  ];
+  if (names.includes(name))
+    throw new CatalogError(
+      "TableBranchAlreadyExists",
+      `table ${formatIdentifier(table.identifier)} has a branch ${JSON.stringify(name)} already`,
+    );
+  const overlapping = names.find((other) => isAmongFilesOf(name, other) || isAmongFilesOf(other, name));
+  if (overlapping !== undefined)
+    throw new CatalogError(
+      "InvalidTableState",
+      `name: the folders of the branches ${JSON.stringify(name)} and ${JSON.stringify(overlapping)} would overlap: use another name`,
+    );
+}
+
+/**
+ * Reports whether the folder of a branch is a folder in which Lance keeps the files of another branch, such as its `data`
+ * or its `_versions`.
+ */
+function isAmongFilesOf(branch: string, other: string): boolean {
+  return branch.startsWith(`${other}/`) && /^(data|_.*)$/.test(branch.slice(other.length + 1).split("/")[0] ?? "");
 }
 
 /** A branch without dependents and the objects to delete. */
@@ -55,7 +72,8 @@ export interface DeletableBranch {
 }
 
 /**
- * Finds a branch to delete. As in Lance, no branch may begin on it, and no tag may refer to it.
+ * Finds a branch to delete. As in Lance, no branch may begin on it, and no tag may refer to it. Its folder must not
+ * contain files of another branch.
  *
  * @throws CatalogError TableBranchNotFound, InvalidTableState
  */
@@ -84,6 +102,12 @@ export async function requireDeletable(
       `${where} is used by ${dependents.slice(0, 10).join(", ")}. Delete those first`,
     );
   const others = new Set([...recorded, ...branches.map((branch) => branch.name)]);
+  const owner = [...others].find((other) => isAmongFilesOf(name, other));
+  if (owner !== undefined)
+    throw new CatalogError(
+      "InvalidTableState",
+      `${where} is in a folder with files of branch ${JSON.stringify(owner)}. Delete that one first`,
+    );
   const nested = [...others].filter((other) => other.startsWith(`${name}/`));
   return {
     name,

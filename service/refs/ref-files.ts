@@ -74,6 +74,17 @@ export async function listRefs<Contents>(
   return found.slice(0, limit);
 }
 
+/** Lists the names of the refs of a table. */
+export async function listRefNames(
+  { storage }: Parts,
+  table: TableRecord,
+  { folder }: RefKind<unknown>,
+): Promise<readonly string[]> {
+  const location = parseLocation(table.location);
+  const files = await listFiles(await storage.at(location), `${location.path}/${folder}`);
+  return files.map(({ name }) => name);
+}
+
 /**
  * Changes the refs of a table. Only one process of the database changes them at a time, but Lance's clients can change
  * refs concurrently.

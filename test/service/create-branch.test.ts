@@ -105,4 +105,32 @@ describe("a new branch", () => {
     expect((await catalog.call("createTableBranch", { id, ...asked })).error).toMatchObject(expected);
     expect(await branchesOf(id)).toEqual({});
   });
+
+  test.each([
+    ["side", "side/data"],
+    ["side", "side/_versions"],
+    ["side", "side/_versions/deeper"],
+    ["side/data", "side"],
+    ["side/_versions", "side"],
+  ])("with rows on %s is not made in a folder that Lance uses: %s", async (present, name) => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableBranch", { id, name: present });
+    await insert(id, present);
+    expect((await catalog.call("createTableBranch", { id, name })).error).toMatchObject({
+      status: 409,
+      code: 19,
+      detail: `name: the folders of the branches "${name}" and "${present}" would overlap: use another name`,
+    });
+    expect(Object.keys(await branchesOf(id))).toEqual([present]);
+  });
+
+  test("may have the name of a folder of Lance where no other branch has files", async () => {
+    const id = await createFilms(catalog);
+    for (const name of ["data", "side", "team/data", "side/database"]) {
+      expect((await catalog.call("createTableBranch", { id, name })).status).toBe(200);
+      await insert(id, name);
+    }
+    await catalog.call("deleteTableBranch", { id, name: "team/data" });
+    expect(await Promise.all(["data", "side", "side/database"].map((each) => countRows(id, each)))).toEqual([4, 4, 4]);
+  });
 });

@@ -337,6 +337,22 @@ describe("a branch", () => {
     expect((await catalog.call("deleteTableBranch", { id: table.id, name: "side" })).status).toBe(200);
   });
 
+  test.each(["side/data", "side/_versions"])(
+    "of a Lance client is not deleted while %s is full of files of another",
+    async (name) => {
+      const table = await writtenTable(1, "side");
+      await writeBranch(table, name, 1);
+      const remove = (each: string) => catalog.call("deleteTableBranch", { id: table.id, name: each });
+      expect((await remove(name)).error).toMatchObject({
+        status: 409,
+        code: 19,
+        detail: expect.stringContaining('is in a folder with files of branch "side". Delete that one first'),
+      });
+      expect(existsSync(`/${pathOf(table)}/tree/side/_versions/${finalName(1)}`)).toBe(true);
+      for (const each of ["side", name]) expect((await remove(each)).status).toBe(200);
+    },
+  );
+
   test("whose deletion broke off is deleted by the next try", async () => {
     const table = await writtenTable(1);
     await commit(catalog, table, 1, { branch: "half" });
