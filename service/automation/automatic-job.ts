@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   CatalogError,
   contracts,
@@ -6,6 +7,7 @@ import {
   type Identifier,
   managementContracts,
   type Role,
+  sourceOfRefresh,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
 import { grantsOfCatalog } from "../auth/job-key.ts";
@@ -57,7 +59,11 @@ export async function automaticJob(
       // The view contains rows of this table, so its principal must still be a reader of the table.
       requireRole("reader", identifier);
       requireRole("writer", view.identifier);
-      return prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
+      const refresh = prepareRefresh(view, { id: view.identifier, delimiter: defaultDelimiter }, caller);
+      // Every writer of the view can replace its definition, but must not choose what the principal reads.
+      if (!isDeepStrictEqual(sourceOfRefresh(refresh.opened.parameters), identifier))
+        throw new CatalogError("InvalidInput", "the view has another source");
+      return refresh;
     }
     case "compact": {
       requireRole("writer", identifier);

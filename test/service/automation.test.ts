@@ -137,6 +137,23 @@ describe("a view with auto_refresh", () => {
     expect(await jobsOn(view)).toHaveLength(1);
   });
 
+  test("gets no job for another source, which a writer of the view could choose", async () => {
+    const [id, secret] = [await createFilms(catalog), await createFilms(catalog)];
+    const view = [...id.slice(0, -1), "view"];
+    const queryOf = (source: string[]) => JSON.stringify({ base: {}, source_table: source.join("$") });
+    const request = { kind: "query", source_query: queryOf(id), output_schema, auto_refresh: true };
+    expect((await catalog.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
+    const key = await catalog.keyFor("writer-of-view", { [id[0] ?? ""]: "writer" });
+    const properties = JSON.stringify({
+      "materialized_view.kind": "query",
+      "materialized_view.source_query": queryOf(secret),
+    });
+    const replaced = { id: view, mode: "Overwrite", properties };
+    expect((await catalog.call("createTable", replaced, { key, body: arrowStream(films) })).status).toBe(200);
+    await append(id);
+    expect(await jobsOn(view)).toEqual([]);
+  });
+
   test("opens a job for a column despite a view whose job is rejected", async () => {
     const id = await createFilms(catalog);
     const [broken, view] = ["broken", "view"].map((name) => [...id.slice(0, -1), name]) as [string[], string[]];

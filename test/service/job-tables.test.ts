@@ -79,3 +79,17 @@ test("a retry of a job follows its table to its new name", async () => {
   await catalog.call("createTable", { id: renamed }, { body: arrowStream(films) });
   expect((await catalog.call("retryJob", { id: retried })).error).toMatchObject({ status: 404 });
 });
+
+test("a retry of a job whose table was renamed needs the role writer on its new name", async () => {
+  const id = await createFilms(catalog);
+  const [namespace = ""] = id;
+  const key = await catalog.keyFor("former-writer", { [namespace]: "writer" });
+  const job = (await catalog.call("compactTable", { id }, { key })).body.job_id.split("$");
+  await catalog.call("cancelJob", { id: job });
+  await catalog.call("createNamespace", { id: ["others"] });
+  await catalog.call("renameTable", { id, new_namespace_id: ["others"], new_table_name: "secret" });
+  const { error } = await catalog.call("retryJob", { id: job }, { key });
+  expect(error).toMatchObject({ status: 404, code: 4, detail: `table ${id.join("$")} does not exist` });
+  expect((await catalog.call("listJobs", { table: "others$secret" })).body.jobs).toEqual([]);
+  expect((await catalog.call("retryJob", { id: job })).status).toBe(201);
+});

@@ -14,14 +14,14 @@ import { presentTable } from "../../domain/job-table.ts";
 import { openOnce } from "../../domain/open-job.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { parametersOf } from "../../domain/parameters.ts";
-import { requireJob } from "../../domain/require.ts";
+import { requireJob, tableNotFound } from "../../domain/require.ts";
 import { listDefinitions } from "../../rows/definitions.ts";
 import { literal } from "../../rows/sql-text.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
 import { findTable } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
-import type { Handler } from "../handler.ts";
+import { type Handler, mayWrite } from "../handler.ts";
 import { linesOf } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
@@ -108,6 +108,8 @@ export const retryJob: Handler<"retryJob"> = async (request, { store }, caller) 
     );
   const contract = { operationId: operation };
   const table = await presentTable(store.read, job);
+  // The table may have been renamed into a namespace of others.
+  if (!mayWrite(caller)(table)) throw tableNotFound(job.objects[0] ?? []);
   const again = prepareJob({ contract, request, caller, table, parameters });
   return { job_id: await openOnce(store, again) };
 };
