@@ -72,5 +72,6 @@ export async function dropContents(
     await finish(session);
     return true;
   };
-  while (!(await store.write(dropSome)));
+  // Other requests would otherwise create tables meanwhile, and the namespace would not be empty.
+  while (!(await store.write(dropSome, { locking: "tables" })));
 }

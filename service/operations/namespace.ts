@@ -70,16 +70,19 @@ export const dropNamespace: Handler<"dropNamespace"> = async (request, catalog, 
       dropContents(store, identifier, catalog.dropRetentionMs, (session) => deleteNamespace(session, identifier)),
     );
   else
-    await store.write(async (session) => {
-      await requireNamespace(session, identifier);
-      if (!(await isEmpty(session, identifier)))
-        throw new CatalogError(
-          "NamespaceNotEmpty",
-          `namespace ${formatIdentifier(identifier)} is not empty: drop its contents first, or use the behavior Cascade`,
-        );
-      await deleteNamespace(session, identifier);
-      await audit.record(session);
-    });
+    await store.write(
+      async (session) => {
+        await requireNamespace(session, identifier);
+        if (!(await isEmpty(session, identifier)))
+          throw new CatalogError(
+            "NamespaceNotEmpty",
+            `namespace ${formatIdentifier(identifier)} is not empty: drop its contents first, or use the behavior Cascade`,
+          );
+        await deleteNamespace(session, identifier);
+        await audit.record(session);
+      },
+      { locking: "tables" },
+    );
   catalog.worker.wake();
   return { properties: { ...properties }, transaction_id: [...audit.identifier] };
 };

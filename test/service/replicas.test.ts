@@ -126,6 +126,28 @@ describe("replicas on one database", () => {
     expect((await all("update")).map(({ status }) => status)).toEqual(Array(9).fill(200));
   });
 
+  test("overwrite and drop a namespace in which others create tables", async () => {
+    const path = `/v1/namespace/${uniqueName("busy")}`;
+    await post(replica(0), `${path}/create`);
+    const table = path.replace("namespace", "table");
+    const declareAll = async (on: Replica) => {
+      for (let index = 0; index < 40; index += 1)
+        expect((await post(on, `${table}$${uniqueName("t")}/declare`)).status).toBe(200);
+    };
+    const overwriteAll = async (on: Replica) => {
+      for (let index = 0; index < 10; index += 1)
+        expect((await post(on, `${path}/create`, { mode: "Overwrite" })).status).toBe(200);
+    };
+    await Promise.all([0, 1, 2].flatMap((index) => [declareAll(replica(index)), overwriteAll(replica(index))]));
+    const [dropped, late] = await Promise.all([
+      post(replica(0), `${path}/drop`, { behavior: "Cascade" }),
+      post(replica(1), `${table}$late/declare`),
+    ]);
+    expect(dropped.status).toBe(200);
+    expect([200, 404]).toContain(late.status);
+    expect((await post(replica(2), `${path}/exists`)).status).toBe(404);
+  });
+
   test("do not put tables at or below each other's locations", async () => {
     const folder = uniqueName("shared");
     const answers = await Promise.all(
