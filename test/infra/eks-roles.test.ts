@@ -38,6 +38,15 @@ describe("administrators on EKS", () => {
     expect(one("pulumi:providers:kubernetes").dependencies).toContain(association.urn);
   });
 
+  test("may be named later without a replacement of the objects on the cluster, such as the catalog's volume", async () => {
+    const providerOf = ({ one }: Awaited<typeof stack>) => one("pulumi:providers:kubernetes").inputs;
+    const [before, after] = [await stack, await stackOfTwo].map(providerOf);
+    expect(after.kubeconfig).not.toBe(before.kubeconfig);
+    // A preview does not know the kubeconfig with a new role. The provider then compares only this identifier.
+    expect(after.clusterIdentifier).toBe("https://lancedb.eks.example.com");
+    expect(before.clusterIdentifier).toBe("https://lancedb.eks.example.com");
+  });
+
   test("are waited for until the cluster authorizes them", async () => {
     const { one } = await stackOfTwo;
     const association = one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation", "admin");

@@ -43,6 +43,7 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
       name,
       version,
       arn: `arn:aws:eks:eu-central-1:123456789012:cluster/${name}`,
+      endpoint: `https://${name}.eks.example.com`,
       vpcConfig: { clusterSecurityGroupId: "sg-cluster" },
     },
     oidcProviderArn: "arn:aws:iam::123456789012:oidc-provider/oidc.eks.eu-central-1.amazonaws.com/id/ABC",

@@ -63,7 +63,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     this.access = this.#createAccess(client.arn);
     this.kubernetes = new ClusterProvider(
       `${name}-kubernetes`,
-      { kubeconfig: this.access.kubeconfig },
+      // A preview does not know a new role of administrators. Without an identifier, the provider would consider that
+      // kubeconfig to be of another cluster, and plan to replace all objects. No two clusters have one endpoint.
+      { kubeconfig: this.access.kubeconfig, clusterIdentifier: this.#cluster.eksCluster.endpoint },
       { parent: this },
     );
     this.nodes = this.#createNodes();
