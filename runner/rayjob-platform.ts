@@ -30,6 +30,8 @@ import { type Runtime, runtimeOf } from "./runtime-env.ts";
 const attemptAnnotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
 /** The label by which Kueue admits RayJobs. It removes `suspend` when the quota allows. */
 const queueLabel = "kueue.x-k8s.io/queue-name";
+/** The annotation by which Kueue also admits workers that Ray adds. It refuses autoscaling without it. */
+const elastic = { "kueue.x-k8s.io/elastic-job": "true" } as const;
 /**
  * The annotation that disables the restart of a head (KubeRay 1.6). A lost head loses its job, and another one would
  * run the same attempt a second time.
@@ -140,7 +142,7 @@ export class RayJobPlatform implements Platform {
         if (!(error instanceof KubernetesError)) throw error;
         // A failed deletion must not hide the original error.
         if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
-        throw invalid.includes(error.status) ? new NeedsError(error.message) : error;
+        throw invalid.includes(error.status) || error.isDenied ? new NeedsError(error.message) : error;
       });
     if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
   }
@@ -226,7 +228,7 @@ export class RayJobPlatform implements Platform {
       metadata: {
         name,
         labels: { ...managedBy, ...(queue !== undefined && { [queueLabel]: queue }) },
-        annotations: { ...annotations, ...noSecondHead },
+        annotations: { ...annotations, ...noSecondHead, ...(queue !== undefined && elastic) },
       },
       spec: {
         runtimeEnvYAML: JSON.stringify(runtime.env),

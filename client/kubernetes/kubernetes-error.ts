@@ -5,14 +5,22 @@ export class KubernetesError extends Error {
   override readonly name = "KubernetesError";
   /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
+  /** Reports whether a policy of the cluster denied the object, not the caller. */
+  readonly isDenied: boolean;
 
   /** @param whenForbidden The recommendation for a caller without the required right. */
   constructor(what: string, cause: unknown, whenForbidden: string) {
     const status = cause instanceof ApiException ? cause.code : undefined;
-    super(`cannot ${what}: ${reasonOf(cause)}${adviceOf(status, whenForbidden)}`, { cause });
+    const reason = reasonOf(cause);
+    const isDenied = status === 403 && denial.test(reason);
+    super(`cannot ${what}: ${reason}${isDenied ? "" : adviceOf(status, whenForbidden)}`, { cause });
     this.status = status;
+    this.isDenied = isDenied;
   }
 }
+
+/** The text of the API server about a denial by an admission webhook or an admission policy. */
+const denial = / denied (the )?request: /;
 
 /** Reports whether the API server does not know the kind of an object, because KubeRay is not installed. */
 export function isMissingType({ body }: ApiException<unknown>): boolean {

@@ -58,6 +58,8 @@ function hasCondition(pod: V1Pod, type: string): boolean {
 
 function reasonsOfPod(pod: V1Pod): string[] {
   const unscheduled = pod.status?.conditions?.find((each) => each.type === "PodScheduled" && each.status === "False");
+  // Kueue removes the gates of a pod when the quota of its queue allows.
+  if (unscheduled?.reason === "SchedulingGated") return ["the queue has not admitted the pod"];
   if (unscheduled !== undefined) {
     const selector = Object.keys(pod.spec?.nodeSelector ?? {}).join(", ");
     return [`no node${selector && ` with the label ${selector}`} (${unscheduled.message ?? unscheduled.reason})`];

@@ -85,6 +85,15 @@ describe("a job on Kubernetes", () => {
     });
   });
 
+  test("fails at once, with the reason, if a policy of the cluster denies its RayJob", async () => {
+    const reason = 'admission webhook "images.example.com" denied the request: the registry rayproject is not allowed';
+    server.denial = reason;
+    const denied = platform().start({ job, number: 1, apiKey: "k" });
+    await expect(denied).rejects.toThrow(new NeedsError(`cannot create the RayJob ${name}: ${reason}`));
+    await expect(denied).rejects.toThrow(NeedsError);
+    expect(objects.size).toBe(0);
+  });
+
   test("runs on the Ray cluster that its request names, and fails at once if no such cluster exists", async () => {
     const named = (cluster: string) => ({ ...job, parameters: { column: "c", cluster } });
     await platform().start({ job: named("gpu"), number: 1, apiKey: "k" });
@@ -182,6 +191,14 @@ describe("a job on Kubernetes", () => {
       expect(await lackOf(initializing)).toBe("no node (0/3 nodes have a GPU)");
       put("worker", withoutImage);
       expect(await lackOf(initializing)).toContain("; ImagePullBackOff of ours:1 (no such tag)");
+    });
+
+    test("names the queue of a worker whose scheduling Kueue has gated", async () => {
+      put("head", ready);
+      const message = "Scheduling is blocked due to non-empty scheduling gates";
+      const condition = { type: "PodScheduled", status: "False", reason: "SchedulingGated", message };
+      put("worker", { phase: "Pending", conditions: [condition] });
+      expect(await lackOf(running)).toBe("the queue has not admitted the pod");
     });
 
     test("quotes KubeRay for pods that may not be created", async () => {

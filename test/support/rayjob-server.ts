@@ -15,6 +15,8 @@ export interface RayJobServer {
   forbidden: readonly string[];
   /** The resource whose objects are invalid. */
   invalid: string | undefined;
+  /** The message with which a webhook denies RayJobs. */
+  denial: string | undefined;
   stop(): void;
 }
 
@@ -57,6 +59,8 @@ export async function startRayJobServer(): Promise<RayJobServer> {
     }
     const created = `${resource} ${body.metadata.name}`;
     if (objects.has(created)) return void refuse(409);
+    const denied = resource === "rayjobs" ? (running.denial ?? denialOfKueue(body)) : undefined;
+    if (denied !== undefined) return void answer(403, { kind: "Status", code: 403, message: denied });
     const creationTimestamp = new Date().toISOString();
     Object.assign(body.metadata, {
       uid: `uid of ${body.metadata.name}`,
@@ -75,12 +79,24 @@ export async function startRayJobServer(): Promise<RayJobServer> {
     objects,
     forbidden: [],
     invalid: undefined,
+    denial: undefined,
     stop: () => {
       server.closeAllConnections();
       server.close();
     },
   };
   return running;
+}
+
+/** Returns the denial of Kueue 0.19 for a RayJob with a queue (docs/internals/clouds.md). */
+function denialOfKueue({ metadata, spec }: Stored): string | undefined {
+  const isQueued = metadata.labels["kueue.x-k8s.io/queue-name"] !== undefined;
+  const isElastic = metadata.annotations["kueue.x-k8s.io/elastic-job"] === "true";
+  if (!isQueued || isElastic || !spec.rayClusterSpec.enableInTreeAutoscaling) return undefined;
+  return (
+    'admission webhook "vrayjob.kb.io" denied the request: spec.rayClusterSpec.enableInTreeAutoscaling: Invalid value: ' +
+    "true: a kueue managed job should only use autoscaling when workload slicing is enabled"
+  );
 }
 
 interface Operation {
