@@ -147,6 +147,7 @@ function asTexts({ reason, log_tail: log }: AttemptEnd): AttemptEnd {
   return { reason: asText(reason), ...(log !== undefined && { log_tail: asText(log) }) };
 }
 
-function isWaiting(reason: string | undefined): boolean {
+/** Reports whether the reason of a job is that of a wait. */
+export function isWaiting(reason: string | undefined): boolean {
   return reason?.startsWith(waitsFor) === true;
 }

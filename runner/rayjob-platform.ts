@@ -289,12 +289,18 @@ function annotationsOf(jobId: string, number: number): Readonly<Record<string, s
 }
 
 function toAttempt(rayJob: RayJobObject): PlatformAttempt[] {
-  const { metadata, status } = rayJob;
+  const { metadata } = rayJob;
   const jobId = metadata?.annotations?.[attemptAnnotations.job];
   const number = Number(metadata?.annotations?.[attemptAnnotations.attempt]);
   // A RayJob that is being deleted was stopped.
   if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
-  return [{ jobId, number, state: stateOf(rayJob), message: status?.message?.split("\n")[0] ?? status?.reason }];
+  return [{ jobId, number, state: stateOf(rayJob), message: messageOf(rayJob) }];
+}
+
+/** Returns the reason of a failure. An attempt that Ray considers successful has none. */
+function messageOf({ status }: RayJobObject): string | undefined {
+  if (status?.jobStatus === "SUCCEEDED") return undefined;
+  return status?.message?.split("\n")[0] ?? status?.reason;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { CatalogJobs, OpenJob } from "./jobs.ts";
+import { type CatalogJobs, isWaiting, type OpenJob } from "./jobs.ts";
 import { NeedsError, PlaceLostError, type Platform, type PlatformAttempt } from "./platform.ts";
 
 export interface Limits {
@@ -87,17 +87,23 @@ export class Reconciler {
       return this.#endInVain(job, attempt);
     if (attempt?.state === "queued" || attempt?.state === "waiting") return this.#jobs.beat(job, attempt.lack);
     if (attempt?.state === "running") await this.#jobs.tellLack(job, attempt.lack);
-    if (attempt?.state === "ended") return this.#afterAttempt(job, attempt);
+    if (attempt?.state === "ended")
+      return this.#afterAttempt(job, attempt, attempt.message ?? "it ended without a result");
     if (attempt?.state === "starting") {
       if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job, attempt.lack);
-      this.#tell({ job: job.id, text: `attempt ${job.attempt} does not start` });
-    } else {
-      if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#submitAnew(job);
-      if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
-      this.#tell({ job: job.id, text: `attempt ${job.attempt} has no heartbeat any more` });
+      const limit = `it did not start within ${minutes(this.#limits.startMs)}`;
+      return this.#supersede(job, attempt, attempt.message === undefined ? limit : `${limit}: ${attempt.message}`);
     }
+    if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#submitAnew(job);
+    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
+    return this.#supersede(job, attempt, "its heartbeat stopped");
+  }
+
+  /** Stops an attempt that has failed to report. @returns False if the job waits for its next attempt. */
+  async #supersede(job: OpenJob, attempt: PlatformAttempt | undefined, reason: string): Promise<boolean> {
+    this.#tell({ job: job.id, text: `attempt ${job.attempt} is stopped: ${reason}` });
     await this.#platform.stop({ jobId: job.id, number: job.attempt });
-    return this.#afterAttempt(job, attempt);
+    return this.#afterAttempt(job, attempt, reason);
   }
 
   /**
@@ -127,19 +133,24 @@ export class Reconciler {
    * ended job.
    */
   async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
-    const text = `abandoned after ${Math.round(this.#limits.roomMs / 60_000)} min without room: ${lack}`;
+    const text = `abandoned after ${minutes(this.#limits.roomMs)} without room: ${lack}`;
     await this.#jobs.fail(job.id, job.attempt, { reason: text });
     this.#tell({ job: job.id, text });
     return true;
   }
 
-  /** Handles the end of an attempt. @returns False if the job waits for its next attempt. */
-  async #afterAttempt(job: OpenJob, attempt: PlatformAttempt | undefined): Promise<boolean> {
+  /**
+   * Handles the end of an attempt.
+   *
+   * @param observed The reason of its end as this runner knows it. That of the attempt itself has precedence.
+   * @returns False if the job waits for its next attempt.
+   */
+  async #afterAttempt(job: OpenJob, attempt: PlatformAttempt | undefined, observed: string): Promise<boolean> {
     const describe = async (reason: string) => {
       const log = attempt === undefined ? "" : await this.#platform.lastLines(attempt);
       return { reason, ...(log !== "" && { log_tail: log }) };
     };
-    const reason = job.reason ?? attempt?.message ?? "its heartbeat stopped";
+    const reason = isWaiting(job.reason) ? observed : (job.reason ?? observed);
     if (job.attempt < this.#limits.attempts) {
       await this.#jobs.end(job, () => describe(reason));
       return false;
@@ -222,6 +233,10 @@ export class Reconciler {
       await this.#platform.stop(attempt);
     }
   }
+}
+
+function minutes(ms: number): string {
+  return `${Math.round(ms / 60_000)} min`;
 }
 
 function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {

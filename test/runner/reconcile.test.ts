@@ -266,6 +266,25 @@ describe("the runner", () => {
     expect(each.platform.stopped).toEqual([`${silent} 1`]);
   });
 
+  test.each([
+    ["a running attempt without a heartbeat", "running", "its heartbeat stopped"],
+    ["one that does not start in time", "starting", "it did not start within 0 min: Job is currently running."],
+    ["one that ended without an outcome", "ended", "it ended without a result"],
+  ] as const)("reports why it gave up %s", async (_, state, reason) => {
+    await using each = await yard();
+    const job = await each.open("a");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, "waiting", undefined, "no node");
+    await each.runner().reconcile();
+    each.platform.become(job, 1, state, state === "ended" ? undefined : "Job is currently running.");
+    const hasty = each.runner({ takeOverMs: 0, startMs: 0, attempts: 1 });
+    await hasty.reconcile();
+    expect(await each.describe(job)).toMatchObject({
+      status: "Failed",
+      reason: `abandoned after 1 attempts: ${reason}`,
+    });
+  });
+
   test("does not supersede an attempt that waits for room, on its own platform or another one", async () => {
     await using each = await yard();
     const job = await each.open("a");
