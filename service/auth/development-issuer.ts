@@ -25,7 +25,7 @@ export function createDevelopmentIssuer(store: Store): DevelopmentIssuer {
       const token = `tiltyard_token_${randomBytes(32).toString("base64url")}`;
       const expiresAtMillis = Date.now() + tokenLifetimeSeconds * 1_000;
       await store.write((session) =>
-        insertAccessToken(session, { hash: hashApiKey(token), apiKeyId, expiresAtMillis }, tokensOfKeyMax),
+        insertAccessToken(session, { hash: hashApiKey(token), apiKey: apiKeyId, expiresAtMillis }, tokensOfKeyMax),
       );
       return token;
     },

@@ -82,14 +82,11 @@ export function grantsOfCatalog(principal: string, objects: readonly Identifier[
 }
 
 /** Returns the current roles of the principal that opened a job; none if its API key was revoked. */
-async function grantsOfOpener(
-  session: Session,
-  { principal, apiKeyId, objects }: JobRecord,
-): Promise<readonly Grant[]> {
+async function grantsOfOpener(session: Session, { principal, apiKey, objects }: JobRecord): Promise<readonly Grant[]> {
   const ofCatalog = grantsOfCatalog(principal, objects);
   if (ofCatalog !== undefined) return ofCatalog;
   const isTokens = principal.startsWith(tokenPrefix);
-  return isTokens || (await hasApiKey(session, principal, apiKeyId)) ? listGrantsOf(session, principal) : [];
+  return isTokens || (await hasApiKey(session, principal, apiKey)) ? listGrantsOf(session, principal) : [];
 }
 
 /** Returns the namespaces in which the creator of a key may run jobs. */

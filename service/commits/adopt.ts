@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { findBranch } from "../store/branches.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
-import { findVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
+import { condemned, findVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import { type FoundManifest, findNext, listManifests, placeOf, untilGap, withoutLeftOvers } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 import { adoptBelow, adoptBranch, adoptNext } from "./record-adoption.ts";
@@ -33,7 +33,7 @@ export async function catchUp(
     const highest = state?.highestVersion;
     if (highest !== undefined && highest !== latest?.version) {
       const above = await findVersion(store.read, table.id, branch, highest);
-      if (above?.condemned) {
+      if (above?.held === condemned) {
         await rollBack(parts, above.transactionId);
         continue;
       }

@@ -133,5 +133,5 @@ async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<
 }
 
 function isHeld({ record }: LocatedVersion): boolean {
-  return record.held;
+  return record.held !== 0;
 }

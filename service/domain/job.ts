@@ -34,7 +34,7 @@ export function prepareJob({ table, parameters, ...change }: JobRequest): NewJob
   requireFitting("the job's parameters", parameters, propertiesLengthMax);
   const { names, opened } = newTransaction({ ...change, objects: [table] });
   const { properties: _, ...rest } = opened;
-  const job = { ...rest, apiKeyId: change.caller.principal.apiKeyId, parameters };
+  const job = { ...rest, apiKey: change.caller.principal.apiKeyId, parameters };
   return {
     ...names,
     table,

@@ -1,14 +1,10 @@
 import { openStatuses } from "@tiltyard/protocol";
 import { sql } from "kysely";
 import { everything, type Page } from "./page.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-export interface ApiKeyRecord {
-  readonly id: string;
-  readonly principal: string;
-  readonly createdAtMillis: number;
-}
+export type ApiKeyRecord = Pick<RecordOf<"apiKeys">, "id" | "principal" | "createdAtMillis">;
 
 /** The attempt of a job that owns a key. */
 export interface JobAttempt {
@@ -40,10 +36,10 @@ export async function putApiKey(
   hash: string,
   of?: JobAttempt,
 ): Promise<void> {
-  const { id: job = null, attempt = null, creator = null } = of ?? {};
+  const { id: job, attempt, creator } = of ?? {};
   await db
-    .insertInto("api_keys")
-    .values({ id, principal, hash, created_at: Date.now(), job, attempt, creator })
+    .insertInto("apiKeys")
+    .values({ id, principal, hash, createdAtMillis: Date.now(), job, attempt, creator })
     .onConflict((conflict) => conflict.column("id").doUpdateSet({ principal, hash }))
     .execute();
 }
@@ -51,7 +47,7 @@ export async function putApiKey(
 /** Finds the owner of the API key with this hash. */
 export async function findApiKey({ db }: Session, hash: string): Promise<KeyOwner | undefined> {
   const row = await db
-    .selectFrom("api_keys")
+    .selectFrom("apiKeys")
     .select(["id", "principal", "job", "attempt", "creator"])
     .where("hash", "=", hash)
     .executeTakeFirst();
@@ -61,30 +57,30 @@ export async function findApiKey({ db }: Session, hash: string): Promise<KeyOwne
 /** Finds the owner of the API key of a token with this hash. The token may have expired. */
 export async function findApiKeyOfToken({ db }: Session, hash: string): Promise<KeyOwner | undefined> {
   const row = await db
-    .selectFrom("access_tokens")
-    .innerJoin("api_keys", "api_keys.id", "access_tokens.api_key")
-    .select(["api_keys.id", "principal", "job", "attempt", "creator", "expires_at"])
-    .where("access_tokens.hash", "=", hash)
-    .where("api_keys.hash", "not like", revokedHash("%"))
+    .selectFrom("accessTokens")
+    .innerJoin("apiKeys", "apiKeys.id", "accessTokens.apiKey")
+    .select(["apiKeys.id", "principal", "job", "attempt", "creator", "expiresAtMillis"])
+    .where("accessTokens.hash", "=", hash)
+    .where("apiKeys.hash", "not like", revokedHash("%"))
     .executeTakeFirst();
-  return row && { ...toOwner(row), expiresAtMillis: row.expires_at };
+  return row && { ...toOwner(row), expiresAtMillis: row.expiresAtMillis };
 }
 
-function toOwner(row: Pick<Schema["api_keys"], "id" | "principal" | "job" | "attempt" | "creator">): KeyOwner {
-  const { id, principal, job, attempt, creator } = row;
-  const of = job === null ? undefined : { id: job, attempt: Number(attempt), creator: creator ?? undefined };
+function toOwner(row: Omit<RecordOf<"apiKeys">, "hash" | "createdAtMillis">): KeyOwner {
+  const { id, principal, job, attempt = 0, creator } = row;
+  const of = job === undefined ? undefined : { id: job, attempt, creator };
   return { id, principal, of };
 }
 
 /** Deletes the keys of a job, and the keys of jobs that ended before a time. */
 export async function deleteJobKeys({ db }: Session, job: string, endedBefore: number): Promise<void> {
   await db
-    .deleteFrom("api_keys")
+    .deleteFrom("apiKeys")
     .where(({ eb, and, or, not, exists, selectFrom }) => {
       const recent = selectFrom("jobs")
         .select("jobs.id")
-        .whereRef("jobs.id", "=", "api_keys.job")
-        .where((each) => each.or([each("status", "in", openStatuses), each("updated_at", ">=", endedBefore)]));
+        .whereRef("jobs.id", "=", "apiKeys.job")
+        .where((each) => each.or([each("status", "in", openStatuses), each("updatedAtMillis", ">=", endedBefore)]));
       return or([eb("job", "=", job), and([eb("job", "is not", null), not(exists(recent))])]);
     })
     .execute();
@@ -92,7 +88,7 @@ export async function deleteJobKeys({ db }: Session, job: string, endedBefore: n
 
 /** Returns the stored hash of the key with this id, even if the key is revoked. */
 export async function findApiKeyHash({ db }: Session, id: string): Promise<string | undefined> {
-  const row = await db.selectFrom("api_keys").select("hash").where("id", "=", id).executeTakeFirst();
+  const row = await db.selectFrom("apiKeys").select("hash").where("id", "=", id).executeTakeFirst();
   return row?.hash;
 }
 
@@ -109,7 +105,7 @@ export const isLive = sql<boolean>`hash not like ${revokedHash("%")}`;
 
 /** Reports whether a principal has the API key with this id, or any key if `id` is undefined. */
 export async function hasApiKey({ db }: Session, principal: string, id?: string): Promise<boolean> {
-  let keys = db.selectFrom("api_keys").select("id").where("principal", "=", principal).where(isLive);
+  let keys = db.selectFrom("apiKeys").select("id").where("principal", "=", principal).where(isLive);
   if (id !== undefined) keys = keys.where("id", "=", id);
   return (await keys.limit(1).executeTakeFirst()) !== undefined;
 }
@@ -117,7 +113,7 @@ export async function hasApiKey({ db }: Session, principal: string, id?: string)
 /** Revokes a key but keeps its row. @returns The owner of the key; undefined if no valid key has this id. */
 export async function revokeApiKeyInPlace({ db }: Session, id: string): Promise<string | undefined> {
   const row = await db
-    .updateTable("api_keys")
+    .updateTable("apiKeys")
     .set({ hash: sql`${revokedHash("")} || hash` })
     .where("id", "=", id)
     .where(isLive)
@@ -129,7 +125,7 @@ export async function revokeApiKeyInPlace({ db }: Session, id: string): Promise<
 /** Deletes a key. @returns The owner of the key; undefined if no valid key has this id. */
 export async function deleteApiKey({ db }: Session, id: string): Promise<string | undefined> {
   const row = await db
-    .deleteFrom("api_keys")
+    .deleteFrom("apiKeys")
     .where("id", "=", id)
     .where(isLive)
     .returning("principal")
@@ -143,12 +139,11 @@ export async function listApiKeys(
   principal?: string,
   { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">> = everything,
 ): Promise<ApiKeyRecord[]> {
-  let keys = db.selectFrom("api_keys").select(["id", "principal", "created_at"]).where(isLive);
+  let keys = db.selectFrom("apiKeys").select(["id", "principal", "createdAtMillis"]).where(isLive);
   if (principal !== undefined) keys = keys.where("principal", "=", principal);
   if (after !== undefined)
     keys = keys.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("created_at", "id"), ">", tuple(after.createdAtMillis, after.id)),
+      eb(refTuple("createdAtMillis", "id"), ">", tuple(after.createdAtMillis, after.id)),
     );
-  const rows = await keys.orderBy("created_at").orderBy("id").limit(limit).execute();
-  return rows.map((row) => ({ id: row.id, principal: row.principal, createdAtMillis: row.created_at }));
+  return keys.orderBy("createdAtMillis").orderBy("id").limit(limit).execute();
 }

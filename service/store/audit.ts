@@ -1,16 +1,16 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { type Kysely, type SqlBool, sql } from "kysely";
 import { defineQuery } from "./queries.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
-import { keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toColumns } from "./transactions.ts";
+import { keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toRow } from "./transactions.ts";
 
-const insertRow = defineQuery((db, row: Schema["audit_records"]) => db.insertInto("audit_records").values(row));
+const insertRow = defineQuery((db, row: RecordOf<"auditRecords">) => db.insertInto("auditRecords").values(row));
 
 /** Appends a record to the audit. Records never change: an outcome is a separate row. */
 export async function insertAuditRecord(session: Session, record: NewTransaction): Promise<void> {
-  await insertRow(session, toColumns(record));
+  await insertRow(session, toRow(record));
 }
 
 /** Appends the outcome of a record that was opened as Running or whose effect was withdrawn. The first outcome is final. */
@@ -18,11 +18,11 @@ export async function insertAuditOutcome(
   { db }: Session,
   recordId: string,
   status: Extract<TransactionStatus, "Succeeded" | "Failed">,
-  reason: string | null = null,
+  reason?: string,
 ): Promise<void> {
   await db
-    .insertInto("audit_outcomes")
-    .values({ record_id: recordId, status, reason, recorded_at: Date.now() })
+    .insertInto("auditOutcomes")
+    .values({ recordId: recordId, status, reason, recordedAtMillis: Date.now() })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
@@ -30,13 +30,15 @@ export async function insertAuditOutcome(
 /** Selects audit records with their outcomes as rows that resemble jobs. The alias of the table of records is `t`. */
 export function selectAuditRecords(db: Kysely<Schema>) {
   return db
-    .selectFrom("audit_records as t")
-    .leftJoin("audit_outcomes as outcome", "outcome.record_id", "t.id")
-    .select(["t.id", "t.namespace", "t.operation", "t.objects", "t.principal", "t.request_id"])
-    .select(["t.properties", "t.created_at", "outcome.reason"])
-    .select(({ fn }) => [
+    .selectFrom("auditRecords as t")
+    .leftJoin("auditOutcomes as outcome", "outcome.recordId", "t.id")
+    .select(["t.id", "t.namespace", "t.operation", "t.objects", "t.principal", "t.requestId"])
+    .select(["t.properties", "t.createdAtMillis"])
+    .select(({ fn, ref }) => [
+      // A record has undefined in place of null.
+      ref("outcome.reason").$castTo<string | undefined>().as("reason"),
       fn.coalesce("outcome.status", "t.status").as("status"),
-      fn.coalesce("outcome.recorded_at", "t.created_at").as("updated_at"),
+      fn.coalesce("outcome.recordedAtMillis", "t.createdAtMillis").as("updatedAtMillis"),
     ]);
 }
 
@@ -62,10 +64,10 @@ const hasEnded = sql<SqlBool>`(
  */
 export async function deleteExpiredRecords({ db }: Session, beforeMillis: number, limit: number): Promise<number> {
   const expired = await db
-    .selectFrom("audit_records")
+    .selectFrom("auditRecords")
     .select("id")
     .where("id", "<", idAt(beforeMillis))
-    .where("created_at", "<", beforeMillis)
+    .where("createdAtMillis", "<", beforeMillis)
     .where(hasEnded)
     .orderBy("id")
     .limit(limit)
@@ -73,20 +75,20 @@ export async function deleteExpiredRecords({ db }: Session, beforeMillis: number
   const last = expired.at(-1)?.id;
   if (last === undefined) return 0;
   await db
-    .insertInto("audit_retention")
-    .values({ deleted_before: beforeMillis })
+    .insertInto("auditRetention")
+    .values({ deletedBefore: beforeMillis })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await db.deleteFrom("audit_retention").where("deleted_before", "<", beforeMillis).execute();
+  await db.deleteFrom("auditRetention").where("deletedBefore", "<", beforeMillis).execute();
   const { numDeletedRows } = await db
-    .deleteFrom("audit_records")
+    .deleteFrom("auditRecords")
     .where("id", "<=", last)
-    .where("created_at", "<", beforeMillis)
+    .where("createdAtMillis", "<", beforeMillis)
     .where(hasEnded)
     .executeTakeFirst();
   await db
-    .deleteFrom("audit_outcomes")
-    .where("record_id", "<=", last)
+    .deleteFrom("auditOutcomes")
+    .where("recordId", "<=", last)
     .where(sql<SqlBool>`not exists (select 1 from audit_records where audit_records.id = audit_outcomes.record_id)`)
     .execute();
   return Number(numDeletedRows);

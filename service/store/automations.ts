@@ -1,17 +1,8 @@
+import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-/** The kinds of work that commits on a table cause. */
-export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";
-
 /** A rule that opens jobs, one after the other, when a table changes. */
-export interface Automation {
-  /** The table whose commits open the jobs. */
-  readonly tableId: number;
-  readonly kind: AutomationKind;
-  /** A column of the table or the id of a view; empty for work on the whole table. */
-  readonly target: string;
-  /** The principal of the jobs. */
-  readonly principal: string;
+export interface Automation extends Omit<RecordOf<"automations">, "seenVersion" | "seenFragment"> {
   /** The state of the table when the latest of these jobs was opened. */
   readonly seen: Seen;
 }
@@ -28,26 +19,23 @@ export async function putAutomation({ db }: Session, automation: Automation): Pr
   const { principal, seen } = automation;
   await db
     .insertInto("automations")
-    .values({ ...keyOf(automation), principal, seen_version: seen.version, seen_fragment: seen.fragment })
-    .onConflict((conflict) => conflict.columns(["table_id", "kind", "target"]).doUpdateSet({ principal }))
+    .values({ ...keyOf(automation), principal, seenVersion: seen.version, seenFragment: seen.fragment })
+    .onConflict((conflict) => conflict.columns(["tableId", "kind", "target"]).doUpdateSet({ principal }))
     .execute();
-  await db.updateTable("tables").set({ is_automated: 1 }).where("id", "=", automation.tableId).execute();
+  await db.updateTable("tables").set({ isAutomated: true }).where("id", "=", automation.tableId).execute();
 }
 
 export async function listAutomations({ db }: Session, tableId: number): Promise<Automation[]> {
   const rows = await db
     .selectFrom("automations")
     .selectAll()
-    .where("table_id", "=", tableId)
+    .where("tableId", "=", tableId)
     .orderBy("kind")
     .orderBy("target")
     .execute();
-  return rows.map((row) => ({
-    tableId: row.table_id,
-    kind: row.kind as AutomationKind,
-    target: row.target,
-    principal: row.principal,
-    seen: { version: row.seen_version, fragment: row.seen_fragment },
+  return rows.map(({ seenVersion: version, seenFragment: fragment, ...row }) => ({
+    ...row,
+    seen: { version, fragment },
   }));
 }
 
@@ -57,7 +45,7 @@ type Key = Pick<Automation, "tableId" | "kind" | "target">;
 export async function noteSeen({ db }: Session, key: Key, { version, fragment }: Seen): Promise<void> {
   await db
     .updateTable("automations")
-    .set({ seen_version: version, seen_fragment: fragment })
+    .set({ seenVersion: version, seenFragment: fragment })
     .where((eb) => eb.and(keyOf(key)))
     .execute();
 }
@@ -70,5 +58,5 @@ export async function deleteAutomation({ db }: Session, key: Key): Promise<void>
 }
 
 function keyOf({ tableId, kind, target }: Key) {
-  return { table_id: tableId, kind, target };
+  return { tableId, kind, target };
 }

@@ -1,5 +1,5 @@
 import { defineQuery } from "./queries.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 /** A branch, which may have no version records. */
@@ -16,25 +16,19 @@ export interface BranchRecord {
 
 const none = -1;
 
-const branchesNamed = defineQuery((db, { table_id, name }: Pick<Schema["branches"], "table_id" | "name">) =>
+const branchesNamed = defineQuery((db, { tableId, name }: Pick<RecordOf<"branches">, "tableId" | "name">) =>
   db
     .selectFrom("branches")
-    .select(["generation", "highest_version", "left_over_version", "withdrawals"])
-    .where("table_id", "=", table_id)
+    .select(["generation", "highestVersion", "leftOverVersion", "withdrawals"])
+    .where("tableId", "=", tableId)
     .where("name", "=", name),
 );
 
 /** Returns the branch; undefined if it never had a record. */
 export async function findBranch(session: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
-  const [row] = await branchesNamed(session, { table_id: tableId, name });
-  return (
-    row && {
-      generation: row.generation,
-      highestVersion: row.highest_version === none ? undefined : row.highest_version,
-      leftOverVersion: row.left_over_version === none ? undefined : row.left_over_version,
-      withdrawals: row.withdrawals,
-    }
-  );
+  const [row] = await branchesNamed(session, { tableId, name });
+  const known = (version: number) => (version === none ? undefined : version);
+  return row && { ...row, highestVersion: known(row.highestVersion), leftOverVersion: known(row.leftOverVersion) };
 }
 
 /** Lists the branches, including `main`, that have had records since they were last emptied. */
@@ -42,8 +36,8 @@ export async function listBranchNames({ db }: Session, tableId: number): Promise
   const rows = await db
     .selectFrom("branches")
     .select("name")
-    .where("table_id", "=", tableId)
-    .where("highest_version", "!=", none)
+    .where("tableId", "=", tableId)
+    .where("highestVersion", "!=", none)
     .orderBy("name")
     .execute();
   return rows.map((row) => row.name);
@@ -57,26 +51,19 @@ interface Raised {
   readonly highest: number;
 }
 
-const raise = defineQuery((db, { tableId: table_id, name, generation, lowest, highest }: Raised) =>
+const raise = defineQuery((db, { tableId, name, generation, lowest, highest }: Raised) =>
   db
     .insertInto("branches")
-    .values({
-      table_id,
-      name,
-      generation,
-      first_version: lowest,
-      highest_version: highest,
-      left_over_version: none,
-    })
+    .values({ tableId, name, generation, firstVersion: lowest, highestVersion: highest, leftOverVersion: none })
     .onConflict((conflict) =>
-      conflict.columns(["table_id", "name"]).doUpdateSet((eb) => ({
-        first_version: eb
+      conflict.columns(["tableId", "name"]).doUpdateSet((eb) => ({
+        firstVersion: eb
           .case()
-          .when("branches.highest_version", "=", none)
-          .then(eb.ref("excluded.first_version"))
-          .else(eb.ref("branches.first_version"))
+          .when("branches.highestVersion", "=", none)
+          .then(eb.ref("excluded.firstVersion"))
+          .else(eb.ref("branches.firstVersion"))
           .end(),
-        highest_version: highest,
+        highestVersion: highest,
       })),
     ),
 );
@@ -91,17 +78,17 @@ export async function lowerBranch({ db }: Session, tableId: number, name: string
   await db
     .updateTable("branches")
     .set((eb) => ({
-      highest_version: eb
+      highestVersion: eb
         .case()
-        .when("first_version", "=", version)
+        .when("firstVersion", "=", version)
         .then(none)
-        .else(eb("highest_version", "-", 1))
+        .else(eb("highestVersion", "-", 1))
         .end(),
       withdrawals: eb("withdrawals", "+", 1),
     }))
-    .where("table_id", "=", tableId)
+    .where("tableId", "=", tableId)
     .where("name", "=", name)
-    .where("highest_version", "=", version)
+    .where("highestVersion", "=", version)
     .execute();
 }
 
@@ -111,17 +98,17 @@ export async function emptyBranch({ db }: Session, tableId: number, name: string
     .updateTable("branches")
     .set((eb) => ({
       generation: eb("generation", "+", 1),
-      left_over_version: eb
+      leftOverVersion: eb
         .case()
-        .when("highest_version", ">", eb.ref("left_over_version"))
-        .then(eb.ref("highest_version"))
-        .else(eb.ref("left_over_version"))
+        .when("highestVersion", ">", eb.ref("leftOverVersion"))
+        .then(eb.ref("highestVersion"))
+        .else(eb.ref("leftOverVersion"))
         .end(),
-      first_version: none,
-      highest_version: none,
+      firstVersion: none,
+      highestVersion: none,
     }))
-    .where("table_id", "=", tableId)
+    .where("tableId", "=", tableId)
     .where("name", "=", name)
-    .where("highest_version", "!=", none)
+    .where("highestVersion", "!=", none)
     .execute();
 }

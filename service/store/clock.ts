@@ -12,17 +12,17 @@ const jumpMs = 3_600_000;
  */
 export async function noteTime({ db }: Session): Promise<void> {
   const now = Date.now();
-  const before = await db.selectFrom("clock").select("seen_at").executeTakeFirst();
-  const by = now - (before?.seen_at ?? now);
+  const before = await db.selectFrom("clock").select("seenAtMillis").executeTakeFirst();
+  const by = now - (before?.seenAtMillis ?? now);
   await db
     .insertInto("clock")
-    .values({ id: 1, seen_at: now })
-    .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now }))
+    .values({ id: 1, seenAtMillis: now })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet({ seenAtMillis: now }))
     .execute();
   if (Math.abs(by) > jumpMs)
     await db
       .updateTable("tables")
-      .set((eb) => ({ dropped_at: eb("dropped_at", "+", by) }))
-      .where("dropped_at", "is not", null)
+      .set((eb) => ({ droppedAtMillis: eb("droppedAtMillis", "+", by) }))
+      .where("droppedAtMillis", "is not", null)
       .execute();
 }

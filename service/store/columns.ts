@@ -24,17 +24,12 @@ const isUnread = sql<SqlBool>`branches.name = 'main' and branches.columns_versio
 export async function listUnreadTables({ db }: Session, after: number, limit: number): Promise<UnreadTable[]> {
   return db
     .selectFrom("branches")
-    .innerJoin("tables", "tables.id", "branches.table_id")
-    .select([
-      "tables.id",
-      "tables.location",
-      "branches.highest_version as highestVersion",
-      "branches.columns_version as columnsVersion",
-    ])
+    .innerJoin("tables", "tables.id", "branches.tableId")
+    .select(["tables.id", "tables.location", "branches.highestVersion", "branches.columnsVersion"])
     .where(isUnread)
-    .where("branches.table_id", ">", after)
+    .where("branches.tableId", ">", after)
     .where("tables.namespace", "!=", droppedNamespace)
-    .orderBy("branches.table_id")
+    .orderBy("branches.tableId")
     .limit(limit)
     .execute();
 }
@@ -47,8 +42,8 @@ export async function listUnreadTables({ db }: Session, after: number, limit: nu
 export async function recordColumns({ db }: Session, table: UnreadTable, columns: readonly string[]): Promise<void> {
   const names = join(columns);
   await db
-    .insertInto("table_columns")
-    .columns(["table_id", "names"])
+    .insertInto("tableColumns")
+    .columns(["tableId", "names"])
     // The table may have been purged.
     .expression((eb) =>
       eb
@@ -56,14 +51,14 @@ export async function recordColumns({ db }: Session, table: UnreadTable, columns
         .select(["id", sql<string>`cast(${names} as text)`.as("names")])
         .where("id", "=", table.id),
     )
-    .onConflict((conflict) => conflict.column("table_id").doUpdateSet({ names }))
+    .onConflict((conflict) => conflict.column("tableId").doUpdateSet({ names }))
     .execute();
   await db
     .updateTable("branches")
-    .set({ columns_version: table.highestVersion })
-    .where("table_id", "=", table.id)
+    .set({ columnsVersion: table.highestVersion })
+    .where("tableId", "=", table.id)
     .where("name", "=", "main")
-    .where("columns_version", "=", table.columnsVersion)
+    .where("columnsVersion", "=", table.columnsVersion)
     .execute();
 }
 
@@ -72,8 +67,8 @@ export async function forgetColumns({ db }: Session, tableId: number): Promise<v
   await db
     .updateTable("branches")
     // Each call changes the number, so that `recordColumns` notices it.
-    .set({ columns_version: sql<number>`case when columns_version < 0 then columns_version - 1 else -2 end` })
-    .where("table_id", "=", tableId)
+    .set({ columnsVersion: sql<number>`case when columns_version < 0 then columns_version - 1 else -2 end` })
+    .where("tableId", "=", tableId)
     .where("name", "=", "main")
     .execute();
 }
@@ -101,9 +96,9 @@ export async function searchColumns({ db }: Session, { within, parts, limit }: S
   const path = sql`lower(tables.namespace || ${sql.lit(toPath(["", ""]))} || tables.name)`;
   // A scan of the names of 100,000 tables with 20 columns takes some 100 ms.
   const rows = await db
-    .selectFrom("table_columns")
-    .innerJoin("tables", "tables.id", "table_columns.table_id")
-    .select(["tables.namespace", "tables.name", "table_columns.names"])
+    .selectFrom("tableColumns")
+    .innerJoin("tables", "tables.id", "tableColumns.tableId")
+    .select(["tables.namespace", "tables.name", "tableColumns.names"])
     .where(contains(outer === "" ? name : separator + name))
     .where(isWithin("tables.namespace", within))
     .where("tables.namespace", "!=", droppedNamespace)

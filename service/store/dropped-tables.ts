@@ -1,7 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
-import type { Kysely, Selectable } from "kysely";
+import type { Kysely } from "kysely";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { nameOf, type TableRecord } from "./tables.ts";
 
@@ -18,7 +18,7 @@ export interface DroppedTable {
 export async function softDeleteTable({ db }: Session, { id, identifier }: TableRecord): Promise<void> {
   await db
     .updateTable("tables")
-    .set({ ...withoutName(id), dropped_from: toPath(identifier), dropped_at: Date.now() })
+    .set({ ...withoutName(id), droppedFrom: toPath(identifier), droppedAtMillis: Date.now() })
     .where("id", "=", id)
     .execute();
 }
@@ -38,7 +38,7 @@ export async function forgetTable({ db }: Session, id: number): Promise<void> {
 }
 
 function withoutName(id: number) {
-  return { namespace: droppedNamespace, name: String(id), dropped_from: null, dropped_at: null };
+  return { namespace: droppedNamespace, name: String(id), droppedFrom: null, droppedAtMillis: null };
 }
 
 /** Returns the location of a table that waits for its purge; undefined if the table has a name or no longer exists. */
@@ -48,7 +48,7 @@ export async function findTableToPurge({ db }: Session, id: number): Promise<str
     .select("location")
     .where("id", "=", id)
     .where("namespace", "=", droppedNamespace)
-    .where("dropped_at", "is", null)
+    .where("droppedAtMillis", "is", null)
     .executeTakeFirst();
   return row?.location;
 }
@@ -57,7 +57,7 @@ export async function findTableToPurge({ db }: Session, id: number): Promise<str
 export async function restoreTableName({ db }: Session, id: number, to: Identifier): Promise<void> {
   await db
     .updateTable("tables")
-    .set({ ...nameOf(to), dropped_from: null, dropped_at: null })
+    .set({ ...nameOf(to), droppedFrom: null, droppedAtMillis: null })
     .where("id", "=", id)
     .execute();
 }
@@ -76,13 +76,13 @@ export async function listDroppedTables(
   },
 ): Promise<DroppedTable[]> {
   const { within = [], untilMillis, after, limit } = page;
-  let tables = selectDropped(db).where(isWithin("dropped_from", within));
-  if (untilMillis !== undefined) tables = tables.where("dropped_at", "<=", untilMillis);
+  let tables = selectDropped(db).where(isWithin("droppedFrom", within));
+  if (untilMillis !== undefined) tables = tables.where("droppedAtMillis", "<=", untilMillis);
   if (after !== undefined)
     tables = tables.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("dropped_at", "id"), ">", tuple(after.droppedAtMillis, after.id)),
+      eb(refTuple("droppedAtMillis", "id"), ">", tuple(after.droppedAtMillis, after.id)),
     );
-  return (await tables.orderBy("dropped_at").orderBy("id").limit(limit).execute()).map(toDropped);
+  return (await tables.orderBy("droppedAtMillis").orderBy("id").limit(limit).execute()).map(toDropped);
 }
 
 export async function findDroppedTable({ db }: Session, id: number): Promise<DroppedTable | undefined> {
@@ -93,17 +93,12 @@ export async function findDroppedTable({ db }: Session, id: number): Promise<Dro
 function selectDropped(db: Kysely<Schema>) {
   return db
     .selectFrom("tables")
-    .select(["id", "location", "dropped_from", "dropped_at"])
-    .where("dropped_at", "is not", null);
+    .select(["id", "location", "droppedFrom", "droppedAtMillis"])
+    .where("droppedAtMillis", "is not", null);
 }
 
-type Row = Pick<Selectable<Schema["tables"]>, "id" | "location" | "dropped_from" | "dropped_at">;
+type Row = Pick<RecordOf<"tables">, "id" | "location" | "droppedFrom" | "droppedAtMillis">;
 
-function toDropped(row: Row): DroppedTable {
-  return {
-    id: row.id,
-    identifier: fromPath(row.dropped_from ?? ""),
-    location: row.location,
-    droppedAtMillis: row.dropped_at ?? 0,
-  };
+function toDropped({ droppedFrom = "", droppedAtMillis = 0, ...row }: Row): DroppedTable {
+  return { ...row, identifier: fromPath(droppedFrom), droppedAtMillis };
 }

@@ -38,7 +38,7 @@ export async function deleteGrant({ db }: Session, principal: string, namespace:
 
 export async function listGrantsOf({ db }: Session, principal: string): Promise<Grant[]> {
   const rows = await db.selectFrom("grants").select(["namespace", "role"]).where("principal", "=", principal).execute();
-  return rows.map((row) => ({ namespace: fromPath(row.namespace), role: row.role as Role }));
+  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
 }
 
 export interface PrincipalGrant extends Grant {
@@ -59,9 +59,5 @@ export async function listGrants(
       eb(refTuple("principal", "namespace"), ">", tuple(after.principal, toPath(after.namespace))),
     );
   const rows = await grants.orderBy("principal").orderBy("namespace").limit(limit).execute();
-  return rows.map((row) => ({
-    principal: row.principal,
-    namespace: fromPath(row.namespace),
-    role: row.role as Role,
-  }));
+  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
 }

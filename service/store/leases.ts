@@ -9,12 +9,12 @@ export async function acquireLease(
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows = 0 } = await db
     .insertInto("leases")
-    .values((eb) => ({ name, holder, held_until: eb(now, "+", leaseMs) }))
+    .values((eb) => ({ name, holder, heldUntil: eb(now, "+", leaseMs) }))
     .onConflict((conflict) =>
       conflict
         .column("name")
-        .doUpdateSet((eb) => ({ holder, held_until: eb.ref("excluded.held_until") }))
-        .where((eb) => eb.or([eb("leases.held_until", "<=", now), eb("leases.holder", "=", holder)])),
+        .doUpdateSet((eb) => ({ holder, heldUntil: eb.ref("excluded.heldUntil") }))
+        .where((eb) => eb.or([eb("leases.heldUntil", "<=", now), eb("leases.holder", "=", holder)])),
     )
     .executeTakeFirst();
   return numInsertedOrUpdatedRows > 0;

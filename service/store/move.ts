@@ -4,34 +4,41 @@ import { type Kysely, sql } from "kysely";
 import type { PostgresDatabase } from "./database.ts";
 import { openPostgresStore } from "./postgres.ts";
 import { openPostgres } from "./postgres-pool.ts";
+import { toColumn } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { closeForGood, verifySqliteFile } from "./sqlite-file.ts";
 
-/** All tables of a catalog with their sort columns, in an order that satisfies their references. */
-const tables = {
+const sortColumns = {
   namespaces: ["path"],
   tables: ["id"],
-  table_columns: ["table_id"],
-  branches: ["table_id", "name"],
-  table_versions: ["table_id", "branch", "generation", "version"],
-  audit_records: ["id"],
-  audit_outcomes: ["record_id"],
-  audit_retention: ["deleted_before"],
+  tableColumns: ["tableId"],
+  branches: ["tableId", "name"],
+  tableVersions: ["tableId", "branch", "generation", "version"],
+  auditRecords: ["id"],
+  auditOutcomes: ["recordId"],
+  auditRetention: ["deletedBefore"],
   jobs: ["id"],
-  job_attempts: ["job_id", "number"],
-  automations: ["table_id", "kind", "target"],
-  api_keys: ["id"],
-  access_tokens: ["hash"],
-  reserved_locations: ["location"],
+  jobAttempts: ["jobId", "number"],
+  automations: ["tableId", "kind", "target"],
+  apiKeys: ["id"],
+  accessTokens: ["hash"],
+  reservedLocations: ["location"],
   grants: ["principal", "namespace"],
   tasks: ["kind", "subject"],
   leases: ["name"],
   clock: ["id"],
 } as const satisfies { readonly [Table in keyof Schema]: readonly (keyof Schema[Table] & string)[] };
 
-type Table = keyof typeof tables;
+/** All tables of a catalog with their sort columns, in an order that satisfies their references. */
+const tables = Object.entries(sortColumns).map(([table, columns]) => ({
+  name: toColumn(table),
+  order: columns.map(toColumn),
+}));
+
+type Table = (typeof tables)[number];
 type Row = Readonly<Record<string, unknown>>;
+type Rows = Record<string, Record<string, unknown>>;
 
 /** The number of namespaces of a new catalog: the root and the namespace of dropped tables. */
 const namespacesOfNewCatalog = 2;
@@ -53,7 +60,7 @@ export async function moveToPostgres(file: string, database: PostgresDatabase): 
   closeForGood(file);
   await (await openSqliteStore(file))[Symbol.asyncDispose]();
   await (await openPostgresStore(database))[Symbol.asyncDispose]();
-  const target = openPostgres<Schema>(database);
+  const target = openPostgres<Rows>(database);
   try {
     return await copyCatalog(file, target);
   } finally {
@@ -61,7 +68,7 @@ export async function moveToPostgres(file: string, database: PostgresDatabase): 
   }
 }
 
-async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCounts> {
+async function copyCatalog(file: string, target: Kysely<Rows>): Promise<RowCounts> {
   const source = new Database(file, { fileMustExist: true, timeout: 0 });
   try {
     // No process may change the catalog during the copy. This statement fails while another process uses the file.
@@ -69,7 +76,7 @@ async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCou
     return await target.transaction().execute(async (transaction) => {
       await requireEmpty(transaction);
       const counts: Record<string, number> = {};
-      for (const table of Object.keys(tables) as Table[]) counts[table] = await copyTable(source, transaction, table);
+      for (const table of tables) counts[table.name] = await copyTable(source, transaction, table);
       await goOnCounting(source, transaction);
       return counts;
     });
@@ -79,11 +86,10 @@ async function copyCatalog(file: string, target: Kysely<Schema>): Promise<RowCou
 }
 
 /** Locks the database and requires a new catalog, which contains nothing but two namespaces. */
-async function requireEmpty(target: Kysely<Schema>): Promise<void> {
-  const names = Object.keys(tables) as Table[];
-  await sql`lock table ${sql.join(names.map((name) => sql.table(name)))} in access exclusive mode`.execute(target);
+async function requireEmpty(target: Kysely<Rows>): Promise<void> {
+  await sql`lock table ${sql.join(tables.map(({ name }) => sql.table(name)))} in access exclusive mode`.execute(target);
   const filled: string[] = [];
-  for (const name of names) {
+  for (const { name } of tables) {
     const rowsMax = name === "namespaces" ? namespacesOfNewCatalog : 0;
     const { rows } = await sql`select 1 from ${sql.table(name)} limit ${rowsMax + 1}`.execute(target);
     if (rows.length > rowsMax) filled.push(name);
@@ -97,21 +103,16 @@ async function requireEmpty(target: Kysely<Schema>): Promise<void> {
   await target.deleteFrom("namespaces").execute();
 }
 
-async function copyTable(source: Database.Database, target: Kysely<Schema>, table: Table): Promise<number> {
-  const order = tables[table].join(", ");
+async function copyTable(source: Database.Database, target: Kysely<Rows>, { name, order }: Table): Promise<number> {
   const digestOfSource = createDigest();
   let count = 0;
   let batch: Row[] = [];
   const insert = async () => {
-    if (batch.length > 0)
-      await target
-        .insertInto(table)
-        .values(batch as never)
-        .execute();
+    if (batch.length > 0) await target.insertInto(name).values(batch).execute();
     count += batch.length;
     batch = [];
   };
-  for (const row of source.prepare<[], Row>(`select * from ${table} order by ${order}`).iterate()) {
+  for (const row of source.prepare<[], Row>(`select * from ${name} order by ${order.join(", ")}`).iterate()) {
     digestOfSource.add(row);
     batch.push(row);
     if (batch.length === batchRows) await insert();
@@ -119,8 +120,8 @@ async function copyTable(source: Database.Database, target: Kysely<Schema>, tabl
   await insert();
 
   const digestOfTarget = createDigest();
-  const columns = tables[table].map((name) => sql.ref(name));
-  await sql`declare copied cursor for select * from ${sql.table(table)} order by ${sql.join(columns)}`.execute(target);
+  const columns = order.map((column) => sql.ref(column));
+  await sql`declare copied cursor for select * from ${sql.table(name)} order by ${sql.join(columns)}`.execute(target);
   for (;;) {
     const { rows } = await sql<Row>`fetch forward ${sql.lit(batchRows)} from copied`.execute(target);
     for (const row of rows) digestOfTarget.add(row);
@@ -128,12 +129,12 @@ async function copyTable(source: Database.Database, target: Kysely<Schema>, tabl
   }
   await sql`close copied`.execute(target);
   if (digestOfTarget.value() !== digestOfSource.value())
-    throw new Error(`the rows of ${table} differ between the target and ${source.name}. Nothing was moved`);
+    throw new Error(`the rows of ${name} differ between the target and ${source.name}. Nothing was moved`);
   return count;
 }
 
 /** Continues the sequence of table ids: the id of a dropped table is never reused. */
-async function goOnCounting(source: Database.Database, target: Kysely<Schema>): Promise<void> {
+async function goOnCounting(source: Database.Database, target: Kysely<Rows>): Promise<void> {
   const highest = source.prepare<[], { seq: number }>("select seq from sqlite_sequence where name = 'tables'").get();
   if (highest === undefined || highest.seq < 1) return;
   await sql`select setval(pg_get_serial_sequence('tables', 'id'), ${highest.seq})`.execute(target);

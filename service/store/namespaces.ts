@@ -1,7 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { fromPath, rangeBelow, toPath } from "./path.ts";
 import { defineQuery } from "./queries.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 export interface NamespaceRecord {
@@ -15,10 +15,10 @@ const namespacesAt = defineQuery((db, { path }: { readonly path: string }) =>
 
 export async function findNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
   const [row] = await namespacesAt(session, { path: toPath(identifier) });
-  return row && { identifier, properties: JSON.parse(row.properties) };
+  return row && { identifier, ...row };
 }
 
-const insertRow = defineQuery((db, row: Schema["namespaces"]) => db.insertInto("namespaces").values(row));
+const insertRow = defineQuery((db, row: RecordOf<"namespaces">) => db.insertInto("namespaces").values(row));
 
 /** Inserts a namespace. Its parent must exist, and its name must be free. */
 export async function insertNamespace(session: Session, { identifier, properties }: NamespaceRecord): Promise<void> {
@@ -26,8 +26,8 @@ export async function insertNamespace(session: Session, { identifier, properties
     path: toPath(identifier),
     parent: toPath(identifier.slice(0, -1)),
     name: identifier.at(-1) ?? "",
-    properties: JSON.stringify(properties),
-    created_at: Date.now(),
+    properties,
+    createdAtMillis: Date.now(),
   });
 }
 

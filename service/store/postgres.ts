@@ -8,6 +8,7 @@ import { hasSchema, migrate } from "./migrate.ts";
 import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { openPool, openPostgres } from "./postgres-pool.ts";
 import { createQueries } from "./queries.ts";
+import { type RunQuery, withRecords } from "./records.ts";
 import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /** The maximum duration of a query. Longer ones have lost their server. */
@@ -113,11 +114,11 @@ class PostgresStore implements Store {
 
 /** Creates a session. Its queries have no names: prepared queries break when a later release changes their tables. */
 function createSession(query: (text: string, values: unknown[]) => Promise<pg.QueryResult>): Session {
-  const db = createQueries("postgres", async ({ sql, parameters }) => {
+  const run: RunQuery = async ({ sql, parameters }) => {
     const { rows, rowCount } = await query(sql, [...parameters]);
     return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
-  });
-  return { db, now: postgres.now };
+  };
+  return { db: createQueries("postgres", withRecords(run)), now: postgres.now };
 }
 
 /** Runs `work` between `begin` and `commit` on its own connection. Errors are those of the driver. */

@@ -11,7 +11,7 @@ export interface PrincipalSummary {
 /** Lists the principals whose names follow `after`, in the order of their names. */
 export async function listPrincipals({ db }: Session, after: string, limit: number): Promise<PrincipalSummary[]> {
   const named = db
-    .selectFrom("api_keys")
+    .selectFrom("apiKeys")
     .select("principal")
     .where(isLive)
     .union(db.selectFrom("grants").select("principal"));
@@ -19,7 +19,7 @@ export async function listPrincipals({ db }: Session, after: string, limit: numb
     .selectFrom(named.as("named"))
     .select(({ selectFrom, fn }) => [
       "principal",
-      selectFrom("api_keys")
+      selectFrom("apiKeys")
         .select(fn.countAll<number>().as("n"))
         .whereRef("principal", "=", "named.principal")
         .where(isLive)

@@ -1,7 +1,6 @@
 import {
   type Compilable,
   type CompiledQuery,
-  type DatabaseConnection,
   DefaultQueryExecutor,
   type Dialect,
   DummyDriver,
@@ -13,11 +12,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import { type RunQuery, toColumn } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-
-/** Runs a compiled query. */
-export type RunQuery = DatabaseConnection["executeQuery"];
 
 /**
  * Creates an instance of Kysely that passes its queries to a function. Transactions begin and end without Kysely, whose
@@ -43,6 +40,16 @@ class PlannedOnceCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
     return "(? collate binary)";
   }
+
+  protected override sanitizeIdentifier(name: string): string {
+    return super.sanitizeIdentifier(toColumn(name));
+  }
+}
+
+class PostgresCompiler extends PostgresQueryCompiler {
+  protected override sanitizeIdentifier(name: string): string {
+    return super.sanitizeIdentifier(toColumn(name));
+  }
 }
 
 const dialects = {
@@ -56,7 +63,7 @@ const dialects = {
     createDriver: () => new DummyDriver(),
     createAdapter: () => new PostgresAdapter(),
     createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
+    createQueryCompiler: () => new PostgresCompiler(),
   },
 } satisfies Record<string, Dialect>;
 

@@ -13,7 +13,7 @@ export async function reserveLocation({ db }: Session, reserved: ReservedLocatio
   const { location } = reserved;
   const identifier = toPath(reserved.identifier);
   await db
-    .insertInto("reserved_locations")
+    .insertInto("reservedLocations")
     .values({ location, identifier })
     .onConflict((conflict) => conflict.column("location").doUpdateSet({ identifier }))
     .execute();
@@ -29,14 +29,14 @@ export async function findReservedLocation(
   location: string,
   ancestors: readonly string[],
 ): Promise<ReservedLocation | undefined> {
-  const reserved = db.selectFrom("reserved_locations").selectAll().orderBy("location", "desc").limit(1);
+  const reserved = db.selectFrom("reservedLocations").selectAll().orderBy("location", "desc").limit(1);
   const below = reserved.where("location", ">=", `${location}/`).where("location", "<", `${location}0`);
   const row =
     (await reserved.where("location", "in", [location, ...ancestors]).executeTakeFirst()) ??
     (await below.executeTakeFirst());
-  return row && { location: row.location, identifier: fromPath(row.identifier) };
+  return row && { ...row, identifier: fromPath(row.identifier) };
 }
 
 export async function releaseLocation({ db }: Session, location: string): Promise<void> {
-  await db.deleteFrom("reserved_locations").where("location", "=", location).execute();
+  await db.deleteFrom("reservedLocations").where("location", "=", location).execute();
 }

@@ -1,17 +1,26 @@
-import type { Generated } from "kysely";
+import type { Identifier, Role, TransactionStatus } from "@tiltyard/protocol";
+import type { ColumnType, Generated, Selectable } from "kysely";
+
+/** A column that may be null, which a record represents by undefined. */
+type Optional<Value> = ColumnType<Value | undefined, Value | null | undefined, Value | null>;
+type Texts = Readonly<Record<string, string>>;
+type Counts = Readonly<Record<string, number>>;
+
+/** A row of a table as a record: null is undefined, and maps, lists and flags are parsed (`records.ts`). */
+export type RecordOf<Table extends keyof Schema> = Readonly<Selectable<Schema[Table]>>;
 
 /**
- * The tables of the catalog, which are the same on every database. Times are milliseconds since the epoch, maps and
- * lists are JSON text, and paths of namespaces have the format of `path.ts`.
+ * The tables of the catalog, which are the same on every database. Times are milliseconds since the epoch, and paths of
+ * namespaces have the format of `path.ts`. `records.ts` describes the names and the values of columns in the database.
  */
 export interface Schema {
   namespaces: {
     path: string;
-    /** The path of the parent namespace; null for the root. */
-    parent: string | null;
+    /** The path of the parent namespace; undefined for the root. */
+    parent: Optional<string>;
     name: string;
-    properties: string;
-    created_at: number;
+    properties: Texts;
+    createdAtMillis: number;
   };
   tables: {
     id: Generated<number>;
@@ -19,161 +28,179 @@ export interface Schema {
     name: string;
     /** A URI without a trailing slash. No two tables share a location or have one inside the other's. */
     location: string;
-    properties: string;
-    created_at: number;
-    /** The former path of a dropped table, which has no name; null for all others. */
-    dropped_from: string | null;
-    dropped_at: number | null;
+    properties: Texts;
+    createdAtMillis: number;
+    /** The former path of a dropped table, which has no name; undefined for all others. */
+    droppedFrom: Optional<string>;
+    droppedAtMillis: Optional<number>;
     /** A mark of tables that may have rows in `automations`, so that commits to other tables skip the lookup. */
-    is_automated: Generated<0 | 1>;
+    isAutomated: Generated<boolean>;
   };
   /** The branches that have or had version records, including `main`. */
   branches: {
-    table_id: number;
+    tableId: number;
     name: string;
     /** Incremented when all records of the branch are deleted at once, after which its version numbers restart. */
     generation: number;
     /** The first version of this generation; -1 without any, -2 if unknown. */
-    first_version: number;
+    firstVersion: number;
     /** The highest version ever recorded in this generation, including deleted records; -1 without any. */
-    highest_version: number;
+    highestVersion: number;
     /** The highest version of all earlier generations, whose manifests may still exist; -1 without any. */
-    left_over_version: number;
+    leftOverVersion: number;
     /** The highest version when the columns of the table were recorded; negative if they are unknown. Used for `main`. */
-    columns_version: Generated<number>;
+    columnsVersion: Generated<number>;
     /** The number of withdrawn versions. An earlier listing of the folder may be outdated after a withdrawal. */
     withdrawals: Generated<number>;
   };
   /** The paths of the columns of each table, for searches, with a U+001F around each. */
-  table_columns: { table_id: number; names: string };
+  tableColumns: { tableId: number; names: string };
   /** The version records of all generations. Those of earlier generations identify leftover manifests. */
-  table_versions: {
-    table_id: number;
+  tableVersions: {
+    tableId: number;
     branch: string;
     generation: number;
     version: number;
     /** The final file name of the manifest in the `_versions` folder of the branch. */
-    manifest_name: string;
-    /** The file name that the client committed, which differs from `manifest_name` for a staged manifest. */
-    committed_name: string;
-    /** The object store's identity of the manifest's content (`StoredObject.identity`); null in rows of earlier releases. */
-    identity: string | null;
-    /** 0 while the manifest is staged as `committed_name`, 1 when it has its final name. */
-    finished: 0 | 1;
+    manifestName: string;
+    /** The file name that the client committed, which differs from `manifestName` for a staged manifest. */
+    committedName: string;
+    /** The object store's identity of the manifest's content (`StoredObject.identity`); undefined in rows of earlier releases. */
+    identity: Optional<string>;
+    /** Reports whether the manifest has its final name, instead of being staged as `committedName`. */
+    finished: boolean;
     /**
-     * 1 before the commit point of a batch of versions, 2 once the batch is being rolled back and the version will
-     * never exist.
+     * 1 before the commit point of a batch of versions, 2 (`condemned`) once the batch is being rolled back and the
+     * version will never exist. Held versions are hidden.
      */
     held: 0 | 1 | 2;
-    manifest_size: number | null;
-    e_tag: string | null;
-    metadata: string | null;
-    timestamp_millis: number;
+    manifestSize: Optional<number>;
+    eTag: Optional<string>;
+    metadata: Optional<Texts>;
+    timestampMillis: number;
     /** The audit record of the commit. */
-    transaction_id: string;
+    transactionId: string;
   };
   /**
    * Principals, operations and objects of all changes. Rows are appended; triggers reject everything else (migration
    * 0005).
    */
-  audit_records: OpenedRow;
+  auditRecords: OpenedRow;
   /** The outcomes of records that were opened as Running or whose commit was withdrawn. This table is append-only too. */
-  audit_outcomes: {
-    record_id: string;
-    status: string;
-    reason: string | null;
-    recorded_at: number;
+  auditOutcomes: {
+    recordId: string;
+    status: TransactionStatus;
+    reason: Optional<string>;
+    recordedAtMillis: number;
   };
   /** The time up to which the audit may be deleted. The database rejects the deletion of later records. */
-  audit_retention: { deleted_before: number };
+  auditRetention: { deletedBefore: number };
   /** The jobs. Their `properties` are those that clients set; the catalog does not read them. */
   jobs: OpenedRow & {
-    updated_at: number;
-    /** The id of the API key that opened the job; null if the catalog itself or a token opened it. */
-    api_key: string | null;
-    /** The table of the job; null if it was dropped before the migration of the job. */
-    table_id: number | null;
-    /** The fields of the request that opened the job; null for a job of the previous release, in `properties` then. */
-    parameters: string | null;
+    updatedAtMillis: number;
+    /** The id of the API key that opened the job; undefined if the catalog itself or a token opened it. */
+    apiKey: Optional<string>;
+    /** The table of the job; undefined if it was dropped before the migration of the job. */
+    tableId: Optional<number>;
+    /** The fields of the request that opened the job; undefined for a job of the previous release, in `properties` then. */
+    parameters: Optional<Texts>;
     /** The number of the latest attempt; 0 before the first. */
     attempt: Generated<number>;
-    /** The random text of the process that runs the latest attempt; null before its start. */
-    claim: string | null;
-    started_at: number | null;
-    heartbeat_at: number | null;
-    ended_at: number | null;
-    progress: Generated<string>;
-    result: Generated<string>;
+    /** The random text of the process that runs the latest attempt; undefined before its start. */
+    claim: Optional<string>;
+    startedAtMillis: Optional<number>;
+    heartbeatAtMillis: Optional<number>;
+    endedAtMillis: Optional<number>;
+    progress: Generated<Counts>;
+    result: Generated<Counts>;
     /** The reason of a failure or a cancellation, or the reason why an open job waits. */
-    reason: string | null;
+    reason: Optional<string>;
     /** The place where the latest attempt runs. */
-    platform: Generated<string>;
+    platform: Generated<Texts>;
   };
   /** The attempts at jobs. They are deleted with their job. */
-  job_attempts: {
-    job_id: string;
+  jobAttempts: {
+    jobId: string;
     number: number;
-    claimed_at: number;
-    started_at: number | null;
-    ended_at: number | null;
-    reason: string | null;
-    log_tail: string;
-    platform: string;
-    /** The progress over time: a JSON array of pairs of a time and a number of rows. */
-    samples: string;
+    claimedAtMillis: number;
+    startedAtMillis: Optional<number>;
+    endedAtMillis: Optional<number>;
+    reason: Optional<string>;
+    logTail: string;
+    platform: Texts;
+    /** The progress over time. */
+    samples: readonly ProgressSample[];
   };
-  api_keys: {
+  apiKeys: {
     id: string;
     principal: string;
     hash: string;
-    created_at: number;
-    /** The id of the job whose attempt owns the key; null for all other keys. */
-    job: string | null;
-    attempt: number | null;
-    /** The principal that created the key of a job; null for all other keys. */
-    creator: string | null;
+    createdAtMillis: number;
+    /** The id of the job whose attempt owns the key; undefined for all other keys. */
+    job: Optional<string>;
+    attempt: Optional<number>;
+    /** The principal that created the key of a job; undefined for all other keys. */
+    creator: Optional<string>;
   };
   /** The locations of deregistered tables with the paths of their names. Other tables must not contain their objects. */
-  reserved_locations: { location: string; identifier: string };
+  reservedLocations: { location: string; identifier: string };
   /** The tokens of development authentication. Each is valid until it expires or its key is deleted. */
-  access_tokens: { hash: string; api_key: string; expires_at: number };
-  grants: { principal: string; namespace: string; role: string };
+  accessTokens: { hash: string; apiKey: string; expiresAtMillis: number };
+  grants: { principal: string; namespace: string; role: Role };
   /** Deferred work. Finished work has no row. */
   tasks: {
-    kind: string;
+    kind: TaskKind;
     /** The object of the work, in the format of the kind. */
     subject: string;
     /** The number of started attempts. */
     attempts: Generated<number>;
-    not_before: number;
-    /** The claim of the worker; null without one. */
-    claim: string | null;
+    notBefore: number;
+    /** The claim of the worker; undefined without one. */
+    claim: Optional<string>;
     /** The expiry of the claim. */
-    claimed_until: Generated<number>;
+    claimedUntil: Generated<number>;
     /** The reason of the last failure. */
-    reason: string | null;
-    created_at: number;
+    reason: Optional<string>;
+    createdAtMillis: number;
   };
   /** The rules that open jobs when a commit adds rows. They are deleted with their table. */
   automations: {
     /** The table whose new rows open the jobs. */
-    table_id: number;
-    /** An `AutomationKind`. */
-    kind: string;
-    /** A column of the table or the id of a view. */
+    tableId: number;
+    kind: AutomationKind;
+    /** A column of the table or the id of a view; empty for work on the whole table. */
     target: string;
     /** The principal of the jobs. */
     principal: string;
     /** The latest version of the table when the latest of these jobs was opened. */
-    seen_version: number;
+    seenVersion: number;
     /** The highest id of any fragment up to that version. New rows have higher ones. */
-    seen_fragment: number;
+    seenFragment: number;
   };
   /** The exclusive holders of names, with the expiry of their leases. */
-  leases: { name: string; holder: string; held_until: number };
+  leases: { name: string; holder: string; heldUntil: number };
   /** A single row with the time of the latest reading of the clock by any process. */
-  clock: { id: number; seen_at: number };
+  clock: { id: number; seenAtMillis: number };
 }
+
+/** The kinds of work that follows the response to the request that caused it. */
+export const taskKinds = [
+  "finish",
+  "adopt",
+  "purge",
+  "forget",
+  "retain",
+  "automate",
+  "end_record",
+  "record_columns",
+] as const;
+export type TaskKind = (typeof taskKinds)[number];
+
+/** The kinds of work that commits on a table cause. */
+export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";
+
+/** The number of committed rows at a time, in milliseconds since the epoch. */
+export type ProgressSample = readonly [atMillis: number, rows: number];
 
 /** The columns that audit records and jobs share. Their ids are unique across both tables. */
 interface OpenedRow {
@@ -181,11 +208,11 @@ interface OpenedRow {
   /** The namespace of the objects. */
   namespace: string;
   operation: string;
-  /** The identifiers of the changed objects, as a JSON list of lists. */
-  objects: string;
+  /** The identifiers of the changed objects, the main one first. */
+  objects: readonly Identifier[];
   principal: string;
-  request_id: string;
-  status: string;
-  properties: string;
-  created_at: number;
+  requestId: string;
+  status: TransactionStatus;
+  properties: Texts;
+  createdAtMillis: number;
 }

@@ -4,6 +4,7 @@ import type { CompiledQuery, QueryResult } from "kysely";
 import { LRUCache } from "lru-cache";
 import { sqlite } from "./dialect.ts";
 import { createQueries } from "./queries.ts";
+import { withRecords } from "./records.ts";
 import type { Session } from "./store.ts";
 
 /** The number of statements in one turn of the event loop. Each runs for some tens of microseconds at most. */
@@ -43,7 +44,7 @@ export function createSqliteSession(database: Database.Database, snapshot?: Snap
     }
   }
 
-  return { db: createQueries("sqlite", executeQuery), now: sqlite.now };
+  return { db: createQueries("sqlite", withRecords(executeQuery)), now: sqlite.now };
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { type ExpressionBuilder, type Kysely, type Selectable, sql } from "kysely";
+import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from "kysely";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import { defineQuery } from "./queries.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { versionsOf } from "./versions.ts";
 
@@ -23,16 +23,14 @@ export interface TableRecord extends NewTable {
 const tablesNamed = defineQuery((db, { namespace, name }: ReturnType<typeof nameOf>) =>
   db
     .selectFrom("tables")
-    .select(["id", "location", "properties", "is_automated"])
+    .select(["id", "location", "properties", "isAutomated"])
     .where("namespace", "=", namespace)
     .where("name", "=", name),
 );
 
 export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
   const [row] = await tablesNamed(session, nameOf(identifier));
-  if (row === undefined) return undefined;
-  const { id, location } = row;
-  return { id, identifier, location, properties: JSON.parse(row.properties), isAutomated: row.is_automated === 1 };
+  return row && { identifier, ...row };
 }
 
 /** Returns the table with this id; undefined if it was dropped. */
@@ -48,7 +46,7 @@ export async function findTableById({ db }: Session, id: number): Promise<TableR
 export async function listTablesWith({ db }: Session, namespace: Identifier, text: string): Promise<TableRecord[]> {
   const rows = await selectTables(db)
     .where(isWithin("namespace", namespace))
-    .where("properties", "like", `%${text}%`)
+    .where(sql<SqlBool>`properties like ${`%${text}%`}`)
     .execute();
   return rows.map(toTable);
 }
@@ -57,19 +55,20 @@ function selectTables(db: Kysely<Schema>) {
   return db.selectFrom("tables").select(["id", "namespace", "name", "location", "properties"]);
 }
 
-function toTable(row: Pick<Selectable<Schema["tables"]>, "id" | "namespace" | "name" | "location" | "properties">) {
-  const { id, location } = row;
-  return { id, identifier: [...fromPath(row.namespace), row.name], location, properties: JSON.parse(row.properties) };
+type Row = Pick<RecordOf<"tables">, "id" | "namespace" | "name" | "location" | "properties">;
+
+function toTable({ namespace, name, ...row }: Row): TableRecord {
+  return { ...row, identifier: [...fromPath(namespace), name] };
 }
 
-type NewRow = Pick<Schema["tables"], "namespace" | "name" | "location" | "properties" | "created_at">;
-const insertRow = defineQuery((db, row: NewRow) => db.insertInto("tables").values(row).returning("id"));
+const insertRow = defineQuery((db, row: Omit<Row, "id"> & Pick<RecordOf<"tables">, "createdAtMillis">) =>
+  db.insertInto("tables").values(row).returning("id"),
+);
 
 /** Inserts a table. Its namespace must exist, and its name and its location must be free. */
 export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
-  const { identifier, location } = table;
-  const properties = JSON.stringify(table.properties);
-  const [row] = await insertRow(session, { ...nameOf(identifier), location, properties, created_at: Date.now() });
+  const { identifier, location, properties } = table;
+  const [row] = await insertRow(session, { ...nameOf(identifier), location, properties, createdAtMillis: Date.now() });
   if (row === undefined) throw new Error("the database returned no id");
   return { ...table, id: row.id };
 }
@@ -83,11 +82,7 @@ export async function setTableProperties(
   id: number,
   properties: NewTable["properties"],
 ): Promise<void> {
-  await db
-    .updateTable("tables")
-    .set({ properties: JSON.stringify(properties) })
-    .where("id", "=", id)
-    .execute();
+  await db.updateTable("tables").set({ properties }).where("id", "=", id).execute();
 }
 
 /** Deletes a table with its branches and version records. */

@@ -1,8 +1,5 @@
+import { type TaskKind, taskKinds } from "./schema.ts";
 import type { Session } from "./store.ts";
-
-/** The kinds of work that follows the response to the request that caused it. */
-const taskKinds = ["finish", "adopt", "purge", "forget", "retain", "automate", "end_record", "record_columns"] as const;
-export type TaskKind = (typeof taskKinds)[number];
 
 /** A unit of deferred work. At most one task exists for each kind and subject. */
 export interface Task {
@@ -22,7 +19,7 @@ export interface ClaimedTask extends Task {
 export async function insertTask({ db, now }: Session, { kind, subject }: Task, delayMs = 0): Promise<void> {
   await db
     .insertInto("tasks")
-    .values((eb) => ({ kind, subject, not_before: eb(now, "+", delayMs), created_at: now }))
+    .values((eb) => ({ kind, subject, notBefore: eb(now, "+", delayMs), createdAtMillis: now }))
     .onConflict((conflict) => conflict.columns(["kind", "subject"]).doNothing())
     .execute();
 }
@@ -31,9 +28,9 @@ export async function insertTask({ db, now }: Session, { kind, subject }: Task, 
 export async function noteTask({ db, now }: Session, { kind, subject }: Task): Promise<void> {
   await db
     .insertInto("tasks")
-    .values({ kind, subject, not_before: now, created_at: now })
+    .values({ kind, subject, notBefore: now, createdAtMillis: now })
     .onConflict((conflict) =>
-      conflict.columns(["kind", "subject"]).doUpdateSet({ claim: null, claimed_until: 0, not_before: now }),
+      conflict.columns(["kind", "subject"]).doUpdateSet({ claim: null, claimedUntil: 0, notBefore: now }),
     )
     .execute();
 }
@@ -42,7 +39,7 @@ export async function noteTask({ db, now }: Session, { kind, subject }: Task): P
 export async function delayTask({ db, now }: Session, { kind, subject }: Task, delayMs: number): Promise<void> {
   await db
     .updateTable("tasks")
-    .set((eb) => ({ not_before: eb(now, "+", delayMs) }))
+    .set((eb) => ({ notBefore: eb(now, "+", delayMs) }))
     .where("kind", "=", kind)
     .where("subject", "=", subject)
     .where("claim", "is", null)
@@ -74,15 +71,14 @@ export async function listDueTasks(
   { db, now }: Session,
   limit: number,
 ): Promise<(Task & { readonly attempts: number })[]> {
-  const rows = await db
+  return db
     .selectFrom("tasks")
     .select(["kind", "subject", "attempts"])
-    .where("not_before", "<=", now)
-    .where("claimed_until", "<=", now)
-    .orderBy("not_before")
+    .where("notBefore", "<=", now)
+    .where("claimedUntil", "<=", now)
+    .orderBy("notBefore")
     .limit(limit)
     .execute();
-  return rows.map((row) => ({ ...row, kind: row.kind as TaskKind }));
 }
 
 /** Claims a task. @returns False if another process has claimed it. */
@@ -94,11 +90,11 @@ export async function claimTask(
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
-    .set((eb) => ({ claim, claimed_until: eb(now, "+", leaseMs), attempts: eb("attempts", "+", 1) }))
+    .set((eb) => ({ claim, claimedUntil: eb(now, "+", leaseMs), attempts: eb("attempts", "+", 1) }))
     .where("kind", "=", kind)
     .where("subject", "=", subject)
-    .where("not_before", "<=", now)
-    .where("claimed_until", "<=", now)
+    .where("notBefore", "<=", now)
+    .where("claimedUntil", "<=", now)
     .executeTakeFirst();
   return numUpdatedRows > 0;
 }
@@ -107,7 +103,7 @@ export async function claimTask(
 export async function renewTask({ db, now }: Session, task: ClaimedTask, leaseMs: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
-    .set((eb) => ({ claimed_until: eb(now, "+", leaseMs) }))
+    .set((eb) => ({ claimedUntil: eb(now, "+", leaseMs) }))
     .where((eb) => eb.and(keyOf(task)))
     .executeTakeFirst();
   return numUpdatedRows > 0;
@@ -132,8 +128,8 @@ export async function postponeTask(
     .updateTable("tasks")
     .set((eb) => ({
       claim: null,
-      claimed_until: 0,
-      not_before: eb(now, "+", Math.round(delayMs)),
+      claimedUntil: 0,
+      notBefore: eb(now, "+", Math.round(delayMs)),
       reason: reason ?? null,
     }))
     .where((eb) => eb.and(keyOf(task)))
@@ -149,7 +145,7 @@ export async function countTasks({
     .selectFrom("tasks")
     .select((eb) => ["kind", eb.fn.countAll<number>().as("count")])
     .groupBy("kind");
-  const due = await counts.where("not_before", "<=", now).execute();
+  const due = await counts.where("notBefore", "<=", now).execute();
   const failing = await counts.where("reason", "is not", null).execute();
   const of = (rows: typeof due, kind: TaskKind) => rows.find((row) => row.kind === kind)?.count ?? 0;
   return taskKinds.map((kind) => ({ kind, due: of(due, kind), failing: of(failing, kind) }));

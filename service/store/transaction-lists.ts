@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
-import { type RawBuilder, type Selectable, type SqlBool, sql } from "kysely";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
-import { type JobRecord, selectJobs, toJobRecord } from "./jobs.ts";
+import { type JobRecord, selectJobs, toJob } from "./jobs.ts";
 import { isWithin } from "./path.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf } from "./schema.ts";
 import { literal } from "./search.ts";
 import type { Session } from "./store.ts";
 import { idAt } from "./transaction-ids.ts";
@@ -131,15 +131,15 @@ async function searchIn(
     .selectFrom(sources[source](db).where(examined).orderBy("t.id", direction).limit(examinedMax).as("examined"))
     .selectAll()
     .where(isWithin("namespace", within))
-    .where("created_at", ">=", sinceMillis)
-    .where("created_at", "<", untilMillis)
+    .where("createdAtMillis", ">=", sinceMillis)
+    .where("createdAtMillis", "<", untilMillis)
     .$if(table !== undefined, (query) => query.where(sql<SqlBool>`objects like ${patternOf(table)} escape '!'`))
     .$if(principal !== undefined, (query) => query.where("principal", "=", principal ?? ""))
     .$if(statuses !== undefined, (query) => query.where("status", "in", statuses ?? []))
     .orderBy("id", direction)
     .limit(limit + 1)
     .execute();
-  const records = rows.map((row) => (isJob(row) ? toJobRecord(row) : toAuditRecord(row)));
+  const records = rows.map((row) => (isJob(row) ? toJob(row) : toAuditRecord(row)));
   if (records.length > limit) return { records, end: records.at(-1)?.id };
 
   const lastExamined = await sources[source](db)
@@ -151,7 +151,7 @@ async function searchIn(
   return { records, end: lastExamined?.id };
 }
 
-function isJob(row: object): row is Selectable<Schema["jobs"]> {
+function isJob(row: object): row is RecordOf<"jobs"> {
   return "parameters" in row;
 }
 

@@ -1,21 +1,11 @@
-import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
+import { type Identifier, openStatuses } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
 import { fromPath, toPath } from "./path.ts";
-import type { Schema } from "./schema.ts";
+import type { RecordOf } from "./schema.ts";
 
-/** A new audit record or job. */
-export interface NewTransaction {
-  /** The id, which is unique in its namespace. */
-  readonly id: string;
+/** A new audit record or job. Its id is unique in its namespace. */
+export interface NewTransaction extends Omit<RecordOf<"auditRecords">, "namespace" | "createdAtMillis"> {
   readonly namespace: Identifier;
-  /** The id of the operation that opened it. */
-  readonly operation: string;
-  /** The changed objects. */
-  readonly objects: readonly Identifier[];
-  readonly principal: string;
-  readonly requestId: string;
-  readonly status: TransactionStatus;
-  readonly properties: Readonly<Record<string, string>>;
 }
 
 /** A transaction of the protocol: an audit record with its outcome, or a job. */
@@ -24,8 +14,8 @@ export interface TransactionRecord extends NewTransaction {
   readonly updatedAtMillis: number;
 }
 
-/** A row of an audit record with the status, the time and the reason of its outcome. */
-type AuditRow = Schema["audit_records"] & { readonly updated_at: number; readonly reason: string | null };
+/** A row of an audit record with the time and the reason of its outcome. */
+type AuditRow = RecordOf<"auditRecords"> & Pick<RecordOf<"jobs">, "updatedAtMillis" | "reason">;
 
 /**
  * The separator of the objects of a record in their column. One index covers the rows with it, another those without it
@@ -36,18 +26,9 @@ export const objectSeparator = "],[";
 /** Selects the open jobs. One index covers them, but only if their statuses are literals (migration 0005). */
 export const isOpen = sql<SqlBool>`t.status in (${sql.join(openStatuses.map((status) => sql.lit(status)))})`;
 
-export function toColumns(opened: NewTransaction): Schema["audit_records"] {
-  return {
-    id: opened.id,
-    namespace: toPath(opened.namespace),
-    operation: opened.operation,
-    objects: JSON.stringify(opened.objects),
-    principal: opened.principal,
-    request_id: opened.requestId,
-    status: opened.status,
-    properties: JSON.stringify(opened.properties),
-    created_at: Date.now(),
-  };
+/** Returns the row of a new transaction. */
+export function toRow<Opened extends NewTransaction>(opened: Opened) {
+  return { ...opened, namespace: toPath(opened.namespace), createdAtMillis: Date.now() };
 }
 
 /** Replaces U+0000 in the output of programs, which PostgreSQL cannot store as text. */
@@ -60,23 +41,12 @@ export function keyOf(identifier: Identifier): { readonly id: string; readonly n
   return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };
 }
 
-/** Converts the columns that audit records and jobs share. */
-export function toRecord(row: Omit<AuditRow, "reason">): TransactionRecord {
-  return {
-    id: row.id,
-    namespace: fromPath(row.namespace),
-    operation: row.operation,
-    objects: JSON.parse(row.objects),
-    principal: row.principal,
-    requestId: row.request_id,
-    status: row.status as TransactionStatus,
-    properties: JSON.parse(row.properties),
-    createdAtMillis: row.created_at,
-    updatedAtMillis: row.updated_at,
-  };
+/** Parses the namespace of an audit record or a job. */
+export function toTransaction<Row extends { readonly namespace: string }>(row: Row) {
+  return { ...row, namespace: fromPath(row.namespace) };
 }
 
-export function toAuditRecord(row: AuditRow): TransactionRecord {
-  const record = toRecord(row);
-  return row.reason === null ? record : { ...record, properties: { ...record.properties, reason: row.reason } };
+export function toAuditRecord({ reason, ...row }: AuditRow): TransactionRecord {
+  const record = toTransaction(row);
+  return reason === undefined ? record : { ...record, properties: { ...record.properties, reason } };
 }

@@ -1,20 +1,19 @@
 import { type SqlBool, sql } from "kysely";
 import { lowerBranch } from "./branches.ts";
 import type { Session } from "./store.ts";
-import { type LocatedVersion, toRecord, type VersionRecord } from "./versions.ts";
+import { condemned, type LocatedVersion, type VersionRecord } from "./versions.ts";
 
 /** Selects the unfinished versions. One index covers them, but only if the value is a literal (migration 0006). */
 const isUnfinished = sql<SqlBool>`finished = 0`;
 
-function keyOf(record: VersionRecord) {
-  const { tableId: table_id, branch, generation, version, committedName: committed_name } = record;
-  return { table_id, branch, generation, version, committed_name };
+function keyOf({ tableId, branch, generation, version, committedName }: VersionRecord) {
+  return { tableId, branch, generation, version, committedName };
 }
 
 /** Records the identity of the content of a placed manifest. */
 export async function identifyVersion({ db }: Session, record: VersionRecord): Promise<void> {
   await db
-    .updateTable("table_versions")
+    .updateTable("tableVersions")
     .set({ identity: record.identity ?? null })
     .where((eb) => eb.and(keyOf(record)))
     .execute();
@@ -26,14 +25,14 @@ export async function identifyVersion({ db }: Session, record: VersionRecord): P
  */
 export async function finishVersion({ db }: Session, record: VersionRecord): Promise<void> {
   const { numUpdatedRows } = await db
-    .updateTable("table_versions")
-    .set({ finished: 1 })
+    .updateTable("tableVersions")
+    .set({ finished: true })
     .where((eb) => eb.and(keyOf(record)))
     .executeTakeFirst();
   if (numUpdatedRows === 0n || record.generation <= 1) return;
   await db
-    .deleteFrom("table_versions")
-    .where("table_id", "=", record.tableId)
+    .deleteFrom("tableVersions")
+    .where("tableId", "=", record.tableId)
     .where("branch", "=", record.branch)
     .where("version", "=", record.version)
     .where("generation", "<", record.generation)
@@ -51,15 +50,16 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
   const { tableId, branch: name, generation, version } = record;
   const branch = await db
     .selectFrom("branches")
-    .select("highest_version")
-    .where((eb) => eb.and({ table_id: tableId, name, generation }))
+    .select("highestVersion")
+    .where((eb) => eb.and({ tableId, name, generation }))
     .executeTakeFirst();
-  const isHighest = branch === undefined || branch.highest_version === version;
+  const isHighest = branch === undefined || branch.highestVersion === version;
   // No version builds on a hidden one.
   if (!isHighest && !record.held) return false;
   const { numDeletedRows } = await db
-    .deleteFrom("table_versions")
-    .where((eb) => eb.and({ ...keyOf(record), finished: 0 }))
+    .deleteFrom("tableVersions")
+    .where((eb) => eb.and(keyOf(record)))
+    .where("finished", "=", false)
     .executeTakeFirst();
   if (numDeletedRows === 0n) return false;
   if (branch !== undefined && isHighest) await lowerBranch(session, tableId, name, version);
@@ -72,18 +72,18 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
  */
 export async function publishVersions({ db }: Session, transactionId: string): Promise<number> {
   const { numUpdatedRows } = await db
-    .updateTable("table_versions")
+    .updateTable("tableVersions")
     .set({ held: 0 })
     .where(isUnfinished)
-    .where("transaction_id", "=", transactionId)
+    .where("transactionId", "=", transactionId)
     .where("held", "=", 1)
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom("branches")
           .select("generation")
-          .whereRef("branches.table_id", "=", "table_versions.table_id")
-          .whereRef("branches.name", "=", "table_versions.branch")
-          .whereRef("branches.generation", "=", "table_versions.generation"),
+          .whereRef("branches.tableId", "=", "tableVersions.tableId")
+          .whereRef("branches.name", "=", "tableVersions.branch")
+          .whereRef("branches.generation", "=", "tableVersions.generation"),
       ),
     )
     .executeTakeFirst();
@@ -93,10 +93,10 @@ export async function publishVersions({ db }: Session, transactionId: string): P
 /** Decides that the held versions of a transaction will never be published. */
 export async function condemnVersions({ db }: Session, transactionId: string): Promise<void> {
   await db
-    .updateTable("table_versions")
-    .set({ held: 2 })
+    .updateTable("tableVersions")
+    .set({ held: condemned })
     .where(isUnfinished)
-    .where("transaction_id", "=", transactionId)
+    .where("transactionId", "=", transactionId)
     .where("held", "=", 1)
     .execute();
 }
@@ -104,28 +104,28 @@ export async function condemnVersions({ db }: Session, transactionId: string): P
 /** Lists the unfinished records of a transaction, the highest versions first. */
 export async function listUnfinishedVersions({ db }: Session, transactionId: string): Promise<LocatedVersion[]> {
   const rows = await db
-    .selectFrom("table_versions")
-    .innerJoin("tables", "tables.id", "table_versions.table_id")
-    .selectAll("table_versions")
+    .selectFrom("tableVersions")
+    .innerJoin("tables", "tables.id", "tableVersions.tableId")
+    .selectAll("tableVersions")
     .select("tables.location")
     .where(isUnfinished)
-    .where("transaction_id", "=", transactionId)
-    .orderBy("table_versions.version", "desc")
+    .where("transactionId", "=", transactionId)
+    .orderBy("tableVersions.version", "desc")
     .execute();
-  return rows.map((row) => ({ location: row.location, record: toRecord(row) }));
+  return rows.map(({ location, ...record }) => ({ location, record }));
 }
 
 /** Lists transactions with unfinished versions that were recorded up to a time and that have no task. */
 export async function listForgottenTransactions({ db }: Session, before: number, limit: number): Promise<string[]> {
   const rows = await db
-    .selectFrom("table_versions")
-    .select("transaction_id")
+    .selectFrom("tableVersions")
+    .select("transactionId")
     .distinct()
     .where(isUnfinished)
     .where("held", "=", 0)
-    .where("timestamp_millis", "<=", before)
-    .where("transaction_id", "not in", (eb) => eb.selectFrom("tasks").select("subject").where("kind", "=", "finish"))
+    .where("timestampMillis", "<=", before)
+    .where("transactionId", "not in", (eb) => eb.selectFrom("tasks").select("subject").where("kind", "=", "finish"))
     .limit(limit)
     .execute();
-  return rows.map((row) => row.transaction_id);
+  return rows.map((row) => row.transactionId);
 }

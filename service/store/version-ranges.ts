@@ -12,7 +12,7 @@ interface Range {
 export async function countVersions({ db }: Session, tableId: number, branch: string): Promise<number> {
   const { count } = await ofBranch(db, tableId, branch)
     .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("table_versions.held", "=", 0)
+    .where("tableVersions.held", "=", 0)
     .executeTakeFirstOrThrow();
   return count;
 }
@@ -30,10 +30,10 @@ export async function findCut(
   count: number,
 ): Promise<number | undefined> {
   const row = await ofBranch(db, tableId, branch)
-    .select("table_versions.version")
-    .where("table_versions.version", ">=", start)
-    .where("table_versions.version", "<", end)
-    .orderBy("table_versions.version")
+    .select("tableVersions.version")
+    .where("tableVersions.version", ">=", start)
+    .where("tableVersions.version", "<", end)
+    .orderBy("tableVersions.version")
     .offset(count)
     .limit(1)
     .executeTakeFirst();
@@ -50,11 +50,11 @@ export async function deleteVersions(
   const generation = db
     .selectFrom("branches")
     .select("generation")
-    .where("table_id", "=", tableId)
+    .where("tableId", "=", tableId)
     .where("name", "=", branch);
   const { numDeletedRows } = await db
-    .deleteFrom("table_versions")
-    .where("table_id", "=", tableId)
+    .deleteFrom("tableVersions")
+    .where("tableId", "=", tableId)
     .where("branch", "=", branch)
     .where("generation", "=", generation)
     .where("version", ">=", start)
@@ -67,13 +67,13 @@ export async function deleteVersions(
 /** Deletes some records of a deleted table across all branches and generations. @returns Whether any remain. */
 export async function deleteSomeVersions({ db }: Session, tableId: number, limit: number): Promise<boolean> {
   const some = db
-    .selectFrom("table_versions")
+    .selectFrom("tableVersions")
     .select(["branch", "generation", "version"])
-    .where("table_id", "=", tableId)
+    .where("tableId", "=", tableId)
     .limit(limit);
   const { numDeletedRows } = await db
-    .deleteFrom("table_versions")
-    .where("table_id", "=", tableId)
+    .deleteFrom("tableVersions")
+    .where("tableId", "=", tableId)
     .where(sql<SqlBool>`(branch, generation, version) in ${some}`)
     .executeTakeFirst();
   return Number(numDeletedRows) === limit;

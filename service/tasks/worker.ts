@@ -1,15 +1,8 @@
 import { backoffMs, messageOf } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
+import type { TaskKind } from "../store/schema.ts";
 import type { Store } from "../store/store.ts";
-import {
-  type ClaimedTask,
-  claimTask,
-  completeTask,
-  listDueTasks,
-  postponeTask,
-  renewTask,
-  type TaskKind,
-} from "../store/tasks.ts";
+import { type ClaimedTask, claimTask, completeTask, listDueTasks, postponeTask, renewTask } from "../store/tasks.ts";
 import { type Lease, leaseMs, underLease } from "./lease.ts";
 
 /** The number of concurrent tasks of a process. A task that waits for an unavailable store must not block all others. */

@@ -54,7 +54,7 @@ async function insertVersions(table: TestTable, count: number): Promise<void> {
 /** Counts the records of all tables, including dropped ones. */
 async function countVersions(): Promise<number> {
   await using store = await openStore(catalog.database);
-  return (await store.read.db.selectFrom("table_versions").select("version").execute()).length;
+  return (await store.read.db.selectFrom("tableVersions").select("version").execute()).length;
 }
 
 describe("a table that is dropped with a retention", () => {

@@ -63,9 +63,9 @@ async function openOther(
 async function makeDue({ db }: Session): Promise<void> {
   await db
     .updateTable("tasks")
-    .set({ not_before: 0 })
+    .set({ notBefore: 0 })
     .where((eb) => eb.or([eb("kind", "!=", "purge"), eb("attempts", ">", 0)]))
     .execute();
   // The catalog of the test may have claimed tasks that open jobs, and would postpone them.
-  await db.updateTable("tasks").set({ claim: null, claimed_until: 0 }).where("kind", "=", "automate").execute();
+  await db.updateTable("tasks").set({ claim: null, claimedUntil: 0 }).where("kind", "=", "automate").execute();
 }

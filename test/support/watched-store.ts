@@ -1,4 +1,4 @@
-import { type KyselyPlugin, SelectQueryNode, SqliteQueryCompiler } from "kysely";
+import { type KyselyPlugin, SelectQueryNode } from "kysely";
 import type { Session, Store } from "../../service/store/store.ts";
 
 /** Opens a store that reports each changing SQL statement and each durable commit. */
@@ -33,7 +33,7 @@ export function watchedStore(
 function watchedSession(session: Session, seen: (sql: string) => void): Session {
   const plugin: KyselyPlugin = {
     transformQuery: ({ node, queryId }) => {
-      if (!SelectQueryNode.is(node)) seen(new SqliteQueryCompiler().compileQuery(node, queryId).sql);
+      if (!SelectQueryNode.is(node)) seen(session.db.getExecutor().compileQuery(node, queryId).sql);
       return node;
     },
     transformResult: async ({ result }) => result,

@@ -2,15 +2,9 @@ import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/proto
 import { changed, move, toJob, writeJob } from "../../domain/job.ts";
 import { failWithoutRights, failWithoutTable } from "../../domain/job-table.ts";
 import { requireJob } from "../../domain/require.ts";
-import {
-  deleteAttempt,
-  insertAttempt,
-  listAttempts,
-  listSamples,
-  type ProgressSample,
-  updateAttempt,
-} from "../../store/job-attempts.ts";
+import { deleteAttempt, insertAttempt, listAttempts, listSamples, updateAttempt } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";
+import type { ProgressSample } from "../../store/schema.ts";
 import type { Session, Store } from "../../store/store.ts";
 import type { Handler } from "../handler.ts";
 
@@ -35,7 +29,7 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
     const claimedAtMillis = Date.now();
     const number = after + 1;
     await updateAttempt(session, latest.id, after, { endedAtMillis: claimedAtMillis, reason: latest.reason });
-    await insertAttempt(session, latest.id, { number, claimedAtMillis, platform });
+    await insertAttempt(session, { jobId: latest.id, number, claimedAtMillis, platform });
     const of = { claim: undefined, startedAtMillis: undefined, heartbeatAtMillis: claimedAtMillis, reason: undefined };
     const claimed = changed(latest, { ...of, attempt: number, platform });
     await writeJob(session, claimed);
