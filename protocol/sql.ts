@@ -90,7 +90,10 @@ export function problemOfSql(sql: string): string | undefined {
     if (frames.length > sqlBounds.depth + 1) problem = `nests deeper than ${sqlBounds.depth} levels`;
   };
   const close = () => {
-    if (top === outer) return;
+    if (top === outer) {
+      problem = "closes a parenthesis or bracket that is not open";
+      return;
+    }
     const { name, growth, args } = top;
     frames.pop();
     top = frames.at(-1) ?? outer;

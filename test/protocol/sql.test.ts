@@ -174,6 +174,7 @@ describe("an expression is refused", () => {
     ["((((...", `${"(".repeat(40)}n${")".repeat(40)}`, "nests deeper"],
     ["cast(cast(...", `${"cast(".repeat(48)}n${" as int)".repeat(48)}`, "nests deeper"],
     ["CASE in CASE", `${"CASE WHEN n=1 THEN ".repeat(40)}1${" END".repeat(40)}`, "nests deeper"],
+    ["more closed than opened", "(n = 1)) or (n = 2", "closes a parenthesis or bracket that is not open"],
     ["repeat", "repeat('x', 1000000000)", longer],
     ["a quoted name", "`repeat`('x', 1000000000)", longer],
     ["a comment inside", "rpad/* */('x', -- 5\n1000000000)", longer],

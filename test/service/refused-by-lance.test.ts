@@ -26,6 +26,40 @@ async function refusal(name: OperationName, request: Readonly<Record<string, unk
   return error.detail;
 }
 
+/** The operations with an expression. Each of them reads or changes rows. */
+const withExpression: readonly [OperationName, (sql: string) => Readonly<Record<string, unknown>>, Uint8Array?][] = [
+  ["countTableRows", (predicate) => ({ predicate })],
+  ["queryTable", (filter) => ({ k: 1, vector: {}, filter })],
+  ["queryTable", (sql) => ({ k: 1, vector: {}, columns: { column_aliases: { alias: sql } } })],
+  ["listTableRows", (filter) => ({ filter })],
+  ["deleteFromTable", (predicate) => ({ predicate })],
+  ["updateTable", (predicate) => ({ predicate, updates: [["n", "2"]] })],
+  ["updateTable", (sql) => ({ updates: [["n", sql]] })],
+  ["alterTableAddColumns", (expression) => ({ new_columns: [{ name: "added", expression }] })],
+  [
+    "mergeInsertIntoTable",
+    (sql) => ({ on: ["id"], when_matched_update_all: true, when_matched_update_all_filt: sql }),
+    arrowStream(films),
+  ],
+  ["mergeInsertIntoTable", (sql) => ({ on: ["id"], when_not_matched_by_source_delete_filt: sql }), arrowStream(films)],
+];
+
+describe("an expression with a text after its end is 400 and changes nothing", () => {
+  const unfinished = ["n = 1 n = 2", "n = 1 limit 1", "n = 1 where id", "n = 1; n = 2", "n = 1, n = 2", "n) or (n = 2"];
+
+  test.each(withExpression)("in %s (%s)", async (name, request, body) => {
+    const versionOf = async () => (await catalog.call("listTableVersions", { id, descending: true })).body.versions[0];
+    const before = await versionOf();
+    for (const sql of unfinished) await refusal(name, request(sql), body);
+    expect(await versionOf()).toEqual(before);
+  });
+
+  test("while a comment at its end is none", async () => {
+    const { body } = await catalog.call("countTableRows", { id, predicate: "n = 1 -- all of them" });
+    expect(body).toBe(films.length);
+  });
+});
+
 describe("a request is 400 with Lance's own sentence", () => {
   test("for columns with one name", async () => {
     const twice = 'Duplicate field name "a" in schema';

@@ -8,7 +8,7 @@ import {
   shown,
 } from "@tiltyard/protocol";
 import { readSchema } from "../arrow/arrow-schema.ts";
-import { quotedName } from "../sql-text.ts";
+import { quotedName, whole } from "../sql-text.ts";
 import { rawQueryOf, rowsMax } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
@@ -139,7 +139,7 @@ class BoundedRows {
 function selectedRows(table: Table, { filter, sort, descending = false }: Request): Query {
   const query = table.query();
   if (sort !== undefined) query.orderBy({ columnName: sort, ascending: !descending, nullsFirst: false });
-  return filter === undefined ? query : query.where(filter);
+  return filter === undefined ? query : query.where(whole(filter));
 }
 
 /**
@@ -164,7 +164,7 @@ async function similarRows(table: Table, column: string, request: Request): Prom
     .query()
     .nearestTo(values as number[])
     .column(column);
-  return filter === undefined ? query : query.where(filter);
+  return filter === undefined ? query : query.where(whole(filter));
 }
 
 /** Returns a value without its image. A text that exceeds the whole response is cut. */

@@ -2,6 +2,7 @@ import type { Table } from "@lancedb/lancedb";
 import { readSchema } from "../arrow/arrow-schema.ts";
 import type { ByteReader } from "../arrow/message-stream.ts";
 import type { Call } from "../call.ts";
+import { whole } from "../sql-text.ts";
 import { type IndexRequest, indexOf, requireBits } from "./create-index.ts";
 import { readFirstRows } from "./first-rows.ts";
 import { type MergeRequest, mergeOf } from "./merge.ts";
@@ -22,7 +23,7 @@ const readings = {
     return { summary, schema: readSchema(await dataset.schema()) };
   },
   count: ({ table }: OpenTable, { predicate }: { readonly predicate?: string | undefined }) =>
-    table.countRows(predicate),
+    table.countRows(predicate && whole(predicate)),
   stats: ({ table }: OpenTable, _: object) => table.stats(),
   indices: async ({ table }: OpenTable, _: object) =>
     (await table.listIndices()).map(({ createdAt, indexDetails, ...index }) => ({
@@ -36,7 +37,7 @@ const readings = {
   explain: async (dataset: OpenTable, { query, verbose }: { readonly query: RowsQuery; readonly verbose: boolean }) =>
     (await buildQuery(dataset.lancedb, dataset.table, query)).explainPlan(verbose),
   planFilter: ({ table }: OpenTable, { filter }: { readonly filter: string }) =>
-    table.query().where(filter).limit(1).explainPlan(),
+    table.query().where(whole(filter)).limit(1).explainPlan(),
   analyze: async (dataset: OpenTable, query: RowsQuery) =>
     (await buildQuery(dataset.lancedb, dataset.table, query)).analyzePlan(),
   hasLsm: async (dataset: OpenTable, _: object) => (await dataset.raw.getLsmWriteSpec()) !== null,
@@ -58,10 +59,10 @@ const changes = {
     { table }: OpenTable,
     { where, updates }: { readonly where?: string | undefined; readonly updates: readonly (readonly string[])[] },
   ) => {
-    const valuesSql = new Map(updates.map(([path = "", expression = ""]) => [path, expression]));
-    return table.update({ valuesSql, ...(where !== undefined && { where }) });
+    const valuesSql = new Map(updates.map(([path = "", expression = ""]) => [path, whole(expression)]));
+    return table.update({ valuesSql, ...(where !== undefined && { where: whole(where) }) });
   },
-  delete: ({ table }: OpenTable, { predicate }: { readonly predicate: string }) => table.delete(predicate),
+  delete: ({ table }: OpenTable, { predicate }: { readonly predicate: string }) => table.delete(whole(predicate)),
   createIndex: async (dataset: OpenTable, request: IndexRequest) => {
     const { column, name, replace } = request;
     const config = indexOf(dataset.lancedb.Index, request);
@@ -117,7 +118,10 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
   // Computed columns are first, because the library opens the latest version for them again, which must not be a
   // held-back one.
   if (computed.length > 0) additions.push(() => table.addColumns({ computed: [...computed] }));
-  if (expressions.length > 0) additions.push(() => table.addColumns([...expressions]));
+  if (expressions.length > 0)
+    additions.push(() =>
+      table.addColumns(expressions.map(({ name, valueSql }) => ({ name, valueSql: whole(valueSql) }))),
+    );
   if (hasSchema) {
     const schema = await readOneFile(rows);
     additions.push(() => raw.addColumnsWithSchema(schema));

@@ -1,6 +1,7 @@
 import type { Query, Table, VectorQuery } from "@lancedb/lancedb";
 import { CatalogError, numbers, type QueryTableRequest } from "@tiltyard/protocol";
 import { distanceOf } from "../index-types.ts";
+import { whole } from "../sql-text.ts";
 import { fullTextQuery } from "./full-text.ts";
 import { type DatasetQuery, type Lancedb, rowsMax } from "./lancedb.ts";
 
@@ -15,7 +16,7 @@ export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
 export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): Promise<DatasetQuery> {
   const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
   const query = (await searchOf(lancedb, table, request)).limit(Math.min(request.k, rowsMax));
-  if (filter !== undefined && filter !== "") query.where(filter);
+  if (filter !== undefined && filter !== "") query.where(whole(filter));
   if (offset !== undefined) query.offset(Math.min(offset, rowsMax));
   if (withRowId) query.withRowId();
   if (fastSearch) query.fastSearch();
@@ -30,7 +31,8 @@ export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQu
   const { column_names: names, column_aliases: aliases } = request.columns ?? {};
   if (names !== undefined && aliases !== undefined)
     throw new CatalogError("InvalidInput", "columns: must have either column_names or column_aliases");
-  if (aliases !== undefined) query.select(new Map(Object.entries(aliases)));
+  if (aliases !== undefined)
+    query.select(new Map(Object.entries(aliases).map(([name, expression]) => [name, whole(expression)])));
   else if (names !== undefined && names.length > 0) query.select(names);
   return query;
 }
