@@ -1,6 +1,9 @@
 import type { Reading } from "./settings.ts";
 import { teamNamespace } from "./team-settings.ts";
 
+/** The suffix of the resources for the clients of a team, whose names must differ from those of other teams. */
+const clientSuffix = "-client";
+
 /** Returns the problems of teams, such as names or namespaces that are not unique and queues without a quota. */
 export function problemsOfTeams({
   variant,
@@ -17,6 +20,8 @@ export function problemsOfTeams({
     const its = teamNamespace(namespace, team);
     if (teams.findIndex(({ name }) => name === team.name) !== index)
       problems.push(`teams.${index}.name: is the name of another team: ${team.name}`);
+    else if (teams.some(({ name }) => team.name === `${name}${clientSuffix}`))
+      problems.push(`teams.${index}.name: must not be that of another team with ${clientSuffix}: ${team.name}`);
     else if (namespaces.includes(its)) problems.push(`teams.${index}.namespace: is taken: ${its}`);
     if (its.length > 63) problems.push(`teams.${index}.namespace: must have 63 characters at most: ${its}`);
     namespaces.push(its);

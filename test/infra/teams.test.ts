@@ -44,6 +44,16 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     expect(refusals(resources)).toEqual([]);
   });
 
+  test("has resources with names of its own, also if its name is that of another team with a suffix", async () => {
+    const suffixes = ["class", "cluster", "heads", "identity", "logs", "objects", "pods", "principal", "quota", "role"];
+    const names = ["a", ...suffixes, ...suffixes.map((suffix) => `a-${suffix}`)];
+    const clientPrincipals = { gke: ["group:a@example.com"], eks: [arn("a")] }[variant] ?? ["group:a"];
+    const teams = names.map((name) => ({ name, clientPrincipals, quota }));
+    const { resources } = await deployed(variant, { teams, quota, kueue: { source: "helm" }, rayLogs: true });
+    const urns = resources.map(({ urn }) => urn);
+    expect(urns.filter((urn, index) => urns.indexOf(urn) !== index)).toEqual([]);
+  });
+
   test("only lets the named principals create Ray clusters, in its namespace", async () => {
     const { one } = await stackOn(variant);
     const { metadata, subjects } = one(roleBinding, "ray-vision-client").inputs;
@@ -213,6 +223,11 @@ describe("queues", () => {
 describe("teams that cannot be", () => {
   test.each<[string, Settings, string]>([
     ["existing", { teams: [{ name: "a" }, { name: "a" }] }, "teams.1.name: is the name of another team: a"],
+    [
+      "existing",
+      { teams: [{ name: "a-client" }, { name: "a" }] },
+      "teams.0.name: must not be that of another team with -client: a-client",
+    ],
     ["existing", { teams: [{ name: "catalog" }] }, "teams.0.namespace: is taken: lancedb-catalog"],
     ["existing", { teams: [{ name: "a", namespace: "lancedb" }] }, "teams.0.namespace: is taken: lancedb"],
     ["existing", { teams: [{ name: "A" }] }, "teams.0.name: must be lower-case letters"],
