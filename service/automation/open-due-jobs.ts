@@ -7,6 +7,7 @@ import { type Policy, policyIn, policyNames } from "../domain/policy.ts";
 import type { Log } from "../log.ts";
 import type { Rows } from "../rows/rows.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
+import { findDroppedTable } from "../store/dropped-tables.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
@@ -104,8 +105,11 @@ async function openDue(
   } catch (error) {
     if (!isObstacle(error)) throw error;
     // A policy remains due until its job can be opened, and ListPolicyProblems returns the reason. Other automations end
-    // with their column or view.
-    if (!(automation.kind in policyNames)) await store.write((session) => deleteAutomation(session, automation));
+    // with their column or view. A dropped view can be undropped.
+    const { kind, target } = automation;
+    const dropped = kind === "refresh" ? await findDroppedTable(store.read, Number(target)) : undefined;
+    if (!(kind in policyNames) && dropped === undefined)
+      await store.write((session) => deleteAutomation(session, automation));
     return true;
   }
   const target = await findTable(store.read, job.table);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { findBranch } from "../store/branches.ts";
+import { findDroppedTable } from "../store/dropped-tables.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { condemned, findVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import { type FoundManifest, findNext, listManifests, placeOf, untilGap, withoutLeftOvers } from "./discover.ts";
@@ -58,7 +59,8 @@ export async function catchUp(
 /** Adopts the versions of a branch that `adoptBranch` deferred to a task. */
 export async function adoptRest(parts: CommitParts, subject: string): Promise<void> {
   const [id, branch] = z.tuple([z.int(), z.string()]).parse(JSON.parse(subject));
-  const table = await findTableById(parts.store.read, id);
+  // A dropped table can be undropped with all its versions.
+  const table = (await findTableById(parts.store.read, id)) ?? (await findDroppedTable(parts.store.read, id));
   if (table === undefined) return;
   const place = await placeOf(parts.storage, table, branch, await findBranch(parts.store.read, id, branch));
   const found = await withoutLeftOvers(parts.store.read, place, await listManifests(place));

@@ -16,9 +16,12 @@ export interface FoundManifest {
   readonly object: StoredObject;
 }
 
+/** A table, which may be dropped. */
+export type PlacedTable = Pick<TableRecord, "id" | "identifier" | "location">;
+
 /** A branch with its records and the folder of its manifests. */
 export interface Place {
-  readonly table: TableRecord;
+  readonly table: PlacedTable;
   readonly branch: string;
   readonly state: BranchRecord | undefined;
   readonly folder: string;
@@ -29,7 +32,7 @@ export interface Place {
 
 export async function placeOf(
   storage: Storage,
-  table: TableRecord,
+  table: PlacedTable,
   branch: string,
   state: BranchRecord | undefined,
 ): Promise<Place> {

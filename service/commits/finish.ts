@@ -66,7 +66,9 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     if (now === undefined || keyOf(now) !== keyOf(record)) return undefined;
     if (now.finished) return now;
     const latest = await latestVersion(store.read, record.tableId, record.branch);
-    if (latest === undefined || latest.transactionId === record.transactionId) throw inDoubt(record);
+    // A version of the same transaction may be recorded before this one is placed.
+    if (latest === undefined || (latest.transactionId === record.transactionId && !latest.finished))
+      throw inDoubt(record);
     // A later commit builds on this version, so it remains, although a client has deleted its manifest since.
     await store.write((session) => finishVersion(session, now));
     return { ...now, finished: true };

@@ -11,7 +11,7 @@ import type { Session, Store } from "../store/store.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
 import { insertVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
-import { type FoundManifest, type Place, placeOf } from "./discover.ts";
+import { type FoundManifest, type Place, type PlacedTable, placeOf } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 
 /** The number of records that one database transaction inserts. */
@@ -158,7 +158,7 @@ async function auditAdoption(
 const genevaOperations = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
 /** Returns the running job of Geneva on a table. If several jobs are running, the writer is unknown. */
-async function writerOf(session: Session, { id }: TableRecord, branch: string): Promise<Caller> {
+async function writerOf(session: Session, { id }: PlacedTable, branch: string): Promise<Caller> {
   const open = branch === mainBranch ? await findOpenJobs(session, id) : [];
   const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));
   const [job] = running;

@@ -42,7 +42,7 @@ export interface Commits {
    * meanwhile.
    */
   publish(): Promise<void>;
-  /** Deletes the manifests of the held-back versions. */
+  /** Deletes the manifests of the held-back versions, except those whose publication is in doubt. */
   discard(): Promise<void>;
   /** The name of the last committed transaction; undefined before the first commit. */
   readonly transactionName: string | undefined;
@@ -121,7 +121,13 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       return { ...(transactionName !== undefined && { transaction_id: transactionName }), version };
     },
     publish: async () => {
-      await write(held.map(({ prepared }) => prepared));
+      try {
+        await write(held.map(({ prepared }) => prepared));
+      } catch (error) {
+        // A version in doubt may be recorded, and is finished with its manifest.
+        if (isInDoubt(error)) held.length = 0;
+        throw error;
+      }
       held.length = 0;
     },
     discard: async () => {
@@ -132,6 +138,11 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       return transactionName;
     },
   };
+}
+
+/** Reports whether a commit may have reached its commit point although it failed. */
+function isInDoubt(error: unknown): boolean {
+  return !(error instanceof CatalogError) || error.kind === "ServiceUnavailable";
 }
 
 /**

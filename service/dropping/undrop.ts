@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
 import { recordAudit } from "../domain/audit.ts";
+import { automationOf } from "../domain/policy.ts";
 import { requireFreeName } from "../domain/require.ts";
 import type { Origin } from "../domain/transaction.ts";
+import { listSourcesOf } from "../store/automations.ts";
 import { findDroppedTable, restoreTableName } from "../store/dropped-tables.ts";
 import type { Session } from "../store/store.ts";
-import { deleteTask } from "../store/tasks.ts";
+import { deleteTask, noteTask } from "../store/tasks.ts";
 import { purgeOf } from "./purge.ts";
 
 /** The highest id of a table, which the database stores in 32 bits. */
@@ -35,6 +37,8 @@ export async function undropTable(
   await requireFreeName(session, identifier);
   await restoreTableName(session, found.id, identifier);
   await deleteTask(session, purgeOf(found.id));
+  // Jobs that were due meanwhile open now: those of the table, and of the sources from which it is refreshed.
+  for (const id of [found.id, ...(await listSourcesOf(session, found.id))]) await noteTask(session, automationOf(id));
   const change = { ...origin, contract: managementContracts.undropTable, objects: [identifier] };
   return { identifier, transaction: await recordAudit(session, change) };
 }

@@ -39,6 +39,17 @@ export async function listAutomations({ db }: Session, tableId: number): Promise
   }));
 }
 
+/** Lists the ids of the tables whose new rows refresh a view. */
+export async function listSourcesOf({ db }: Session, viewId: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom("automations")
+    .select("tableId")
+    .where("kind", "=", "refresh")
+    .where("target", "=", String(viewId))
+    .execute();
+  return rows.map(({ tableId }) => tableId);
+}
+
 type Key = Pick<Automation, "tableId" | "kind" | "target">;
 
 /** Records the rows that a new job will see. */

@@ -1,5 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
+import { noteTime } from "./clock.ts";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
@@ -15,8 +16,10 @@ export interface DroppedTable {
 }
 
 /** Removes the name of a table but keeps its versions, branches and location (soft delete). */
-export async function softDeleteTable({ db }: Session, { id, identifier }: TableRecord): Promise<void> {
-  await db
+export async function softDeleteTable(session: Session, { id, identifier }: TableRecord): Promise<void> {
+  // A jump of the clock before this drop must not shift its time.
+  await noteTime(session);
+  await session.db
     .updateTable("tables")
     .set({ ...withoutName(id), droppedFrom: toPath(identifier), droppedAtMillis: Date.now() })
     .where("id", "=", id)

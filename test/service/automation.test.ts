@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
-import { useDeferredWork } from "../support/deferred-work.ts";
+import { doDeferredWork as doWorkOf, useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 /** The delay of the catalog itself exceeds the duration of these tests. */
@@ -135,6 +135,28 @@ describe("a view with auto_refresh", () => {
     await catalog.call("dropTable", { id: view });
     await append(id);
     expect(await jobsOn(view)).toHaveLength(1);
+  });
+
+  test("gets a job after its undrop for the rows that arrived meanwhile", async () => {
+    const keeping = await startTestCatalog({ TILTYARD_AUTOMATION_DELAY: "9d", TILTYARD_DROP_RETENTION: "1h" });
+    const work = () => doWorkOf(keeping.database, { dropRetentionMs: 3_600_000 });
+    try {
+      const id = await createFilms(keeping);
+      const view = [...id.slice(0, -1), "view"];
+      const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+      const request = { kind: "query", source_query, output_schema, auto_refresh: true };
+      expect((await keeping.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
+      await keeping.call("dropTable", { id: view });
+      await append(id, keeping);
+      await work();
+      const [dropped] = (await keeping.call("listDroppedTables", { id: id.slice(0, -1) })).body.dropped_tables;
+      await keeping.call("undropTable", { id: view, dropped_id: dropped?.dropped_id });
+      await work();
+      const { jobs } = (await keeping.call("listJobs", { table: view.join("$") })).body;
+      expect(jobs).toMatchObject([{ operation: "RefreshMaterializedView" }]);
+    } finally {
+      await keeping.stop();
+    }
   });
 
   test("gets no job for another source, which a writer of the view could choose", async () => {

@@ -166,6 +166,31 @@ describe("a storage that fails", () => {
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
   });
 
+  test("to copy one of several versions of a batch, whose manifest is then deleted, leaves the others", async () => {
+    let fails = true;
+    const catalog = await startFailing(new Set(), (store) => ({
+      ...store,
+      copy: async (from, to, replaced) => {
+        if (fails && to.endsWith(finalName(2))) throw new CatalogError("ServiceUnavailable", "copy fails");
+        return store.copy(from, to, replaced);
+      },
+    }));
+    const id = ["t"];
+    const table = { id, location: `file://${encodeURI(catalog.dataDir)}/warehouse/${id[0]}.lance` };
+    const staged = [1, 2, 3].map((version) => stageManifest(table, version));
+    const operations = [
+      { declare_table: table },
+      ...staged.map((manifest_path, index) => ({ create_table_version: { id, version: index + 1, manifest_path } })),
+    ];
+    expect((await catalog.call("batchCommitTables", { operations })).status).toBe(503);
+    fails = false;
+    rmSync(`/${staged[1]}`);
+    await doDeferredWork(catalog.database);
+    const { versions } = (await catalog.call("listTableVersions", { id })).body;
+    expect(versions.map(({ version }) => version)).toEqual([1, 3]);
+    expect((await commit(catalog, table, 4)).status).toBe(200);
+  });
+
   test("to copy causes 503 for the commit and for readers, and a retry returns the outcome", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);

@@ -12,6 +12,7 @@ import {
   FixedSizeList,
   Float32,
   Int32,
+  LargeBinary,
   Struct,
   Table,
   Timestamp,
@@ -471,6 +472,35 @@ describe("creating a table", () => {
     expect(lost.error.status).toBe(503);
     expect((await own.call("createTable", { id }, { body: arrowStream(rows) })).error.code).toBe(5);
     expect((await own.call("countTableRows", { id })).body).toBe(1);
+    await own.stop();
+  });
+
+  test("keeps all rows of several versions when the storage fails while these are placed", async () => {
+    let fails = true;
+    const own = await startTestCatalog(
+      {},
+      {
+        wrapStorage: (storage) => ({
+          at: async (location) => {
+            const store = await storage.at(location);
+            const copy: typeof store.copy = async (from, to, replaced) => {
+              if (fails && to.endsWith(finalName(2))) throw new CatalogError("ServiceUnavailable", "it fails");
+              return store.copy(from, to, replaced);
+            };
+            return { ...store, copy };
+          },
+        }),
+      },
+    );
+    // A table with a blob column has one version with its columns, and a second one with its rows.
+    const blobs = new Table({ blob: vectorFromArray([Buffer.from("a"), Buffer.from("b")], new LargeBinary()) });
+    const metadata = new Map([["lance-encoding:blob", "true"]]);
+    blobs.schema.fields[0] = new Field("blob", new LargeBinary(), true, metadata);
+    const create = () => own.call("createTable", { id: ["t"] }, { body: tableToIPC(blobs, "stream") });
+    expect((await create()).error.status).toBe(503);
+    fails = false;
+    expect((await create()).error.code).toBe(5);
+    expect((await own.call("countTableRows", { id: ["t"] })).body).toBe(2);
     await own.stop();
   });
 

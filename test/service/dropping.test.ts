@@ -189,3 +189,22 @@ test("a dropped table stays for its retention when the clock jumps by 30 days, a
     vi.useRealTimers();
   }
 });
+
+test("a table that is dropped after the clock was set back stays for its retention", async () => {
+  const day = 24 * 60 * 60_000;
+  const work = () => doDeferredWork(catalog.database, { dropRetentionMs: day / 24 });
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    const now = Date.now();
+    vi.setSystemTime(now + 30 * day);
+    await work();
+    vi.setSystemTime(now);
+    const table = await written();
+    await catalog.call("dropTable", { id: table.id });
+    await work();
+    expect(await droppedId(table)).toBeDefined();
+    expect(existsSync(`/${pathOf(table)}`)).toBe(true);
+  } finally {
+    vi.useRealTimers();
+  }
+});

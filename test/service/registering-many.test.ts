@@ -1,18 +1,23 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { finalName, useCatalog } from "../support/catalog.ts";
+import { declareTable, finalName, pathOf, useCatalog } from "../support/catalog.ts";
+import { doDeferredWork } from "../support/deferred-work.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const warehouse = temporaryFolder("tiltyard-registering-");
-const catalog = useCatalog({ TILTYARD_WAREHOUSE: warehouse });
+const catalog = useCatalog({ TILTYARD_WAREHOUSE: warehouse, TILTYARD_DROP_RETENTION: "1h" });
 /** A number of versions that exceeds several database transactions. */
 const versions = 4_000;
 
-test("registering a table of many versions lets others declare theirs in between, and has all of them", async () => {
-  const folder = join(warehouse, "many.lance", "_versions");
+function writeManifests(table: string, count: number): void {
+  const folder = join(table, "_versions");
   mkdirSync(folder, { recursive: true });
-  for (let version = 1; version <= versions; version += 1) writeFileSync(join(folder, finalName(version)), "manifest");
+  for (let version = 1; version <= count; version += 1) writeFileSync(join(folder, finalName(version)), "manifest");
+}
+
+test("registering a table of many versions lets others declare theirs in between, and has all of them", async () => {
+  writeManifests(join(warehouse, "many.lance"), versions);
   let order = "";
   const registered = catalog.call("registerTable", { id: ["many"], location: "many.lance" }).then(({ status }) => {
     order += "registered ";
@@ -30,4 +35,17 @@ test("registering a table of many versions lets others declare theirs in between
   expect(latest.map(({ version }) => version)).toEqual([versions]);
   const ranges = [{ start_version: 0, end_version: -1 }];
   expect((await catalog.call("batchDeleteTableVersions", { id: ["many"], ranges })).body.deleted_count).toBe(versions);
+});
+
+test("a table that is dropped before all its versions are adopted has them after its undrop", async () => {
+  const { id, location } = await declareTable(catalog);
+  writeManifests(`/${pathOf({ id, location })}`, 5_100);
+  // One request adopts 5,000 versions, and a task the others.
+  expect((await catalog.call("describeTable", { id, check_declared: true })).body.is_only_declared).toBe(false);
+  await catalog.call("dropTable", { id });
+  await doDeferredWork(catalog.database, { dropRetentionMs: 3_600_000 });
+  const [dropped] = (await catalog.call("listDroppedTables", { id: id.slice(0, 1) })).body.dropped_tables;
+  expect((await catalog.call("undropTable", { id, dropped_id: dropped?.dropped_id })).status).toBe(200);
+  const first = async () => (await catalog.call("listTableVersions", { id, limit: 1 })).body.versions[0]?.version;
+  await expect.poll(first, { timeout: 10_000 }).toBe(1);
 });
