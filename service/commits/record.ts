@@ -5,8 +5,14 @@ import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { findVersion, insertVersion, listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
-import { isManifestOf, type PreparedVersion } from "./prepare.ts";
+import {
+  findVersion,
+  insertVersion,
+  latestVersion,
+  listLeftOverVersions,
+  type VersionRecord,
+} from "../store/versions.ts";
+import { type Base, isManifestOf, type PreparedVersion } from "./prepare.ts";
 
 /**
  * Inserts the record of a commit (step 2). Once the database transaction is durable, no other commit can have this
@@ -53,10 +59,12 @@ export async function recordVersion(
   if (version <= leftOverVersion && (await wasDeleted(session, { tableId: table.id, branch, generation }, prepared)))
     throw conflict(`version ${version} was committed with this manifest and deleted since`);
   const isUnchanged = base === undefined || (generation === base.generation && highest === base.highestVersion);
-  // Versions of one transaction may follow each other.
-  const previous =
-    isUnchanged || highest === undefined ? undefined : await findVersion(session, table.id, branch, highest);
-  if (!isUnchanged && previous?.transactionId !== transactionId) throw conflict("the branch was changed meanwhile");
+  if (!isUnchanged) {
+    const previous = highest === undefined ? undefined : await findVersion(session, table.id, branch, highest);
+    const isOfBatch = previous?.transactionId === transactionId;
+    if (!isOfBatch && (previous !== undefined || !(await isStillLatest(session, table.id, branch, base))))
+      throw conflict("the branch was changed meanwhile");
+  }
 
   const record: VersionRecord = {
     tableId: table.id,
@@ -77,6 +85,12 @@ export async function recordVersion(
   await insertVersion(session, record);
   if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
   return record;
+}
+
+/** Reports whether a version is the latest one, because the records above it were deleted. */
+async function isStillLatest(session: Session, tableId: number, branch: string, base: Base): Promise<boolean> {
+  const latest = await latestVersion(session, tableId, branch);
+  return latest?.generation === base.generation && latest.version === base.highestVersion;
 }
 
 /**

@@ -52,8 +52,8 @@ async function requireOwnRecords(
   const { job } =
     caller.principal.grants.find((grant) => grant.job && isAllowed({ grants: [grant] }, onRecords(id))) ?? {};
   if (job === undefined) throw new Error("only a job commits without the role writer");
-  // A table without rows has none of other jobs, and a commit that does not follow the latest version is a conflict.
-  if (base?.highestVersion === undefined || base.highestVersion !== version - 1) return;
+  // A table without rows has none of other jobs, and a commit of a version up to the latest one is a conflict.
+  if (base?.highestVersion === undefined || version <= base.highestVersion) return;
   const location = parseLocation(table.location);
   const objects = await catalog.storage.at(location);
   const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);

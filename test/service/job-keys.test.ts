@@ -129,6 +129,19 @@ describe("the key of a job", () => {
       expect(differingFragments(added, await manifestOf())).toEqual([[1], [2]]);
     });
 
+    test("is refused changes of others also after the record of the latest version was deleted", async () => {
+      await records.add([row(own)]);
+      const ranges = [{ start_version: await records.version(), end_version: -1 }];
+      expect((await catalog.call("batchDeleteTableVersions", { id, ranges })).body.deleted_count).toBe(1);
+      await records.checkoutLatest();
+      const before = await written();
+      await expect(records.delete("job_id = 'other$2'")).rejects.toThrow();
+      await records.checkoutLatest();
+      expect(await written()).toEqual(before);
+      await records.delete(`job_id = '${own}'`);
+      expect(await written()).toEqual(["other$1 RUNNING", "other$2 DONE"]);
+    });
+
     test("changes its own ones, and keeps what it compacts", async () => {
       await records.add([row(own)]);
       await records.update({ where: `job_id = '${own}'`, values: { status: "RUNNING" } });

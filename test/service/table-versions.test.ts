@@ -102,6 +102,17 @@ describe("CreateTableVersion", () => {
     expect(await versionsOf(table)).toEqual([version - 1]);
   });
 
+  test("follows the latest version whose record is left, with the next number", async () => {
+    const table = await tableWithVersions(4);
+    const ranges = [{ start_version: 3, end_version: -1 }];
+    await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
+    for (const version of [3, 4, 6]) expect((await commit(catalog, table, version)).error).toMatchObject({ code: 14 });
+    const answers = await Promise.all([5, 5, 5].map((version) => commit(catalog, table, version)));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+    expect((await commit(catalog, table, 6)).status).toBe(200);
+    expect(await versionsOf(table)).toEqual([1, 2, 5, 6]);
+  });
+
   test("does not recreate a deleted version", async () => {
     const table = await tableWithVersions(3);
     const ranges = [{ start_version: 1, end_version: 4 }];
