@@ -43,6 +43,12 @@ const cleanedUp = "the version has a record, but no manifest any more: a client 
 /** Matches the messages of stores about a missing object. Lance appends the folder and the name of the file. */
 const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletions|_indices)\/[^\s,]+)/i;
 
+/** Matches the messages about a file that is empty, truncated or overwritten by something else. */
+const damagedFile =
+  /file size is too small|does not have sufficient data|invalid range .* for object of size|failed to decode protobuf|invalid magic/i;
+const damaged =
+  "A file of this version of the table is damaged. Bring it back from a backup, or read a version that does not need it.";
+
 /**
  * Translates an error or a panic of the library to an error of the catalog. A rejection by the catalog itself during the
  * library's work is returned unchanged, like an error of storage or of the machine. Any other error counts as an error
@@ -61,6 +67,7 @@ export function translate(error: Error, failure: unknown, hasRows: boolean): unk
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
+  if (damagedFile.test(text)) return new CatalogError("Internal", damaged, { cause: error });
   if (newerData.test(text)) return new CatalogError("Unsupported", beyondLibrary(legible(text)), { cause: error });
   const found = kinds.find(([pattern]) => pattern.test(text));
   if (found !== undefined) {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -600,6 +600,40 @@ describe("a table whose data file is missing", () => {
     expect(await versionsOf(id)).toEqual([1, 2]);
     await catalog.call("restoreTable", { id, version: 1 });
     expect(await ids(id)).toEqual([1, 2, 3]);
+  });
+});
+
+describe("a table with a damaged file", () => {
+  const damages: readonly (readonly [string, (content: Uint8Array) => Uint8Array])[] = [
+    ["is empty", () => new Uint8Array()],
+    ["is cut", (content) => content.subarray(0, 10)],
+    ["is cut by half", (content) => content.subarray(0, content.length / 2)],
+    ["has other bytes", (content) => content.map((_, index) => (index * 7) % 251)],
+  ];
+  test.each(damages)("is no error of the request when its latest manifest %s", async (_, damage) => {
+    const id = await createFilms(catalog);
+    await catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: 9, title: "Nine" }]) });
+    const { location = "" } = (await catalog.call("describeTable", { id })).body;
+    const manifest = `/${pathOf({ id, location })}/_versions/${finalName(2)}`;
+    writeFileSync(manifest, damage(readFileSync(manifest)));
+    for (const { error } of [
+      await catalog.call("queryTable", { id, k: 10 }),
+      await catalog.call("countTableRows", { id }),
+      await catalog.call("insertIntoTable", { id }, { body: arrowStream(films) }),
+      await catalog.call("restoreTable", { id, version: 1 }),
+    ])
+      expect(error).toMatchObject({ status: 500, code: 18, detail: expect.stringContaining("is damaged") });
+    expect((await catalog.call("countTableRows", { id, version: 1 })).body).toBe(films.length);
+  });
+
+  test.each(damages)("is no error of the request when a data file %s", async (_, damage) => {
+    const id = await createFilms(catalog);
+    const { location = "" } = (await catalog.call("describeTable", { id })).body;
+    const folder = `/${pathOf({ id, location })}/data`;
+    const [name = ""] = readdirSync(folder);
+    writeFileSync(join(folder, name), damage(readFileSync(join(folder, name))));
+    const { error } = await catalog.call("queryTable", { id, k: 10 });
+    expect(error).toMatchObject({ status: 500, code: 18, detail: expect.stringContaining("is damaged") });
   });
 });
 
