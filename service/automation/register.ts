@@ -3,23 +3,25 @@ import type { CommitParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { type Automation, putAutomation } from "../store/automations.ts";
+import type { Session } from "../store/store.ts";
 import { stateOf } from "./table-state.ts";
 
+/** Registers an automation in the database transaction of its cause. @throws CatalogError TableNotFound */
+export type Register = (session: Session, automation: Pick<Automation, "kind" | "target">) => Promise<void>;
+
 /**
- * Registers an automation for new rows of a table. Existing rows are excluded.
+ * Prepares automations for new rows of a table. Existing rows are excluded.
  *
  * @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported
  */
-export async function registerForNewRows(
+export async function prepareForNewRows(
   parts: CommitParts,
   identifier: Identifier,
-  automation: Pick<Automation, "kind" | "target">,
   { principal }: Caller,
-): Promise<void> {
-  const table = await requireTable(parts.store.read, identifier);
-  const seen = await stateOf(parts, table);
-  await parts.store.write(async (session) => {
+): Promise<Register> {
+  const seen = await stateOf(parts, await requireTable(parts.store.read, identifier));
+  return async (session, automation) => {
     const { id } = await requireTable(session, identifier);
     await putAutomation(session, { tableId: id, ...automation, principal: principal.name, seen });
-  });
+  };
 }

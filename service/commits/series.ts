@@ -21,6 +21,8 @@ export interface Change extends TableChange {
   readonly request: TableChange["request"] & { readonly branch?: string | undefined };
   /** The properties of the table from the first commit on. If undefined, they do not change. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
+  /** Further changes in the database transaction of the first commit. */
+  readonly alongside?: (session: Session, table: TableRecord) => Promise<void>;
 }
 
 /** A table that is created with its first version. */
@@ -71,6 +73,7 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
       for (const each of entries.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
       if (properties !== undefined) await replaceProperties(session, table, properties);
+      if (transactionName === undefined) await change.alongside?.(session, table);
       // The first attempt of a retried commit already has an audit record.
       if (entries.length > 0 || records.some((record) => record.transactionId === audit.id))
         await audit.record(session);

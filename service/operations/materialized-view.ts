@@ -1,5 +1,5 @@
 import { CatalogError, contracts, type Identifier, sourceOfView } from "@tiltyard/protocol";
-import { registerForNewRows } from "../automation/register.ts";
+import { prepareForNewRows } from "../automation/register.ts";
 import { isWritten, requireVersion } from "../commits/read.ts";
 import { mainBranch } from "../domain/branch.ts";
 import {
@@ -20,6 +20,7 @@ import { resolveNames } from "../rows/definitions.ts";
 import { makeTable } from "../rows/make-table.ts";
 import { hasStableRowIds, schemaMetadataOf } from "../rows/manifest-file.ts";
 import { readManifest } from "../rows/schema-metadata.ts";
+import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Catalog, Handler } from "./handler.ts";
 
@@ -35,16 +36,16 @@ export const createMaterializedView: Handler<"createMaterializedView"> = async (
   const described = source === undefined ? schema : await withMetadata(schema, viewMetadata(request, source));
   // Geneva itself creates views this way.
   const stableRowIds = source?.hasStableRowIds ?? false;
-  const change = { contract: contracts.createMaterializedView, request, caller, properties };
+  const register = request.auto_refresh && id && (await prepareForNewRows(catalog, id, caller));
+  const { with_no_data: hasNoData = true } = request;
+  // A client cannot create the view again, so all of it exists or nothing.
+  const alongside = async (session: Session, view: TableRecord) => {
+    if (register) await register(session, { kind: "refresh", target: String(view.id) });
+    if (!hasNoData) await refresh.open(session);
+  };
+  const change = { contract: contracts.createMaterializedView, request, caller, properties, alongside };
   const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
-  if (request.auto_refresh && id !== undefined) {
-    const view = await requireTable(catalog.store.read, request.id);
-    await registerForNewRows(catalog, id, { kind: "refresh", target: String(view.id) }, caller);
-  }
-  if (request.with_no_data ?? true) return { version };
-
-  await catalog.store.write((session) => refresh.open(session));
-  return { version, job_id: refresh.name };
+  return { version, ...(!hasNoData && { job_id: refresh.name }) };
 };
 
 /** Returns the state of the source. @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported */

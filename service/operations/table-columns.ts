@@ -1,5 +1,5 @@
 import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
-import { registerForNewRows } from "../automation/register.ts";
+import { prepareForNewRows } from "../automation/register.ts";
 import { requireBranch } from "../commits/read.ts";
 import { branchOf, requireMain } from "../domain/branch.ts";
 import { requireNameable } from "../domain/job.ts";
@@ -13,6 +13,7 @@ import { resolveNames } from "../rows/definitions.ts";
 import { findField } from "../rows/field-path.ts";
 import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
 import { manifestOfColumn, replaceFunction, storeFunctions } from "../rows/virtual-column.ts";
+import type { Session } from "../store/store.ts";
 import { noteTask } from "../store/tasks.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
@@ -34,14 +35,14 @@ export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (requ
   }
   const added = { computed, expressions, hasSchema: schema !== undefined };
   const sent = schema === undefined ? {} : { rows: schema };
-  const change = { contract: contracts.alterTableAddColumns, request, caller };
+  // All outputs of a function are filled together.
+  const automatic = ofFunctions.flatMap(({ auto_backfill, outputs: [first] }) => (auto_backfill && first) || []);
+  const register = automatic.length > 0 ? await prepareForNewRows(catalog, request.id, caller) : undefined;
+  const alongside = async (session: Session) => {
+    for (const { column: target } of automatic) await register?.(session, { kind: "backfill", target });
+  };
+  const change = { contract: contracts.alterTableAddColumns, request, caller, alongside };
   const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
-  for (const { auto_backfill, outputs } of ofFunctions) {
-    // All outputs of a function are filled together.
-    const target = outputs[0]?.column;
-    if (auto_backfill && target !== undefined)
-      await registerForNewRows(catalog, request.id, { kind: "backfill", target }, caller);
-  }
   return { ...transaction, version: result.version };
 };
 

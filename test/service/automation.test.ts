@@ -1,4 +1,6 @@
+import { CatalogError } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
+import type { Store } from "../../service/store/store.ts";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork as doWorkOf, useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
@@ -215,4 +217,60 @@ test("a column with auto_backfill gets no job any more when its principal has lo
   await catalog.call("revokeGrant", { id: id.slice(0, 1), principal: "leaver" });
   await append(id);
   expect((await jobsOn(id)).filter(({ status }) => status === "Queued")).toEqual([]);
+});
+
+describe("an automation exists from the commit of its cause on", () => {
+  /** Starts a catalog whose database fails after an operation was recorded, until `recover`. */
+  async function startFailingAfter(operation: string) {
+    let fails = false;
+    let isRecovered = false;
+    const wrapStore = (store: Store): Store => {
+      const write = store.write.bind(store);
+      return Object.assign(store, {
+        write: async (...args: Parameters<typeof write>) => {
+          if (fails) throw new CatalogError("ServiceUnavailable", "the database fails");
+          const result = await write(...args);
+          const audit = store.read.db.selectFrom("auditRecords").select("id").where("operation", "=", operation);
+          fails = !isRecovered && (await audit.executeTakeFirst()) !== undefined;
+          return result;
+        },
+      });
+    };
+    const failing = await startTestCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" }, { wrapStore });
+    const recover = () => {
+      isRecovered = true;
+      fails = false;
+    };
+    return { failing, recover };
+  }
+
+  test("when the database fails after a view was created", async () => {
+    const { failing, recover } = await startFailingAfter("CreateMaterializedView");
+    const id = await createFilms(failing);
+    const view = [...id.slice(0, -1), "view"];
+    const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+    const output_schema = Buffer.from(arrowStream([])).toString("base64");
+    const request = { id: view, kind: "query", source_query, output_schema, auto_refresh: true, with_no_data: false };
+    const { job_id } = (await failing.call("createMaterializedView", request)).body;
+    recover();
+    const list = async () => (await failing.call("listJobs", { table: view.join("$") })).body.jobs;
+    expect(await list()).toMatchObject([{ job_id, status: "Queued" }]);
+    const actions = [{ setStatusAction: { status: "Canceled" } }];
+    await failing.call("alterTransaction", { id: job_id?.split("$"), actions });
+    await append(id, failing);
+    await doWorkOf(failing.database);
+    expect(await list()).toHaveLength(2);
+    await failing.stop();
+  });
+
+  test("when the database fails after a column was added", async () => {
+    const { failing, recover } = await startFailingAfter("AlterTableAddColumns");
+    const id = await createAutomatic(failing);
+    recover();
+    await append(id, failing);
+    await doWorkOf(failing.database);
+    const { jobs } = (await failing.call("listJobs", { table: id.join("$") })).body;
+    expect(jobs).toMatchObject([{ principal: "bootstrap" }]);
+    await failing.stop();
+  });
 });
