@@ -1,6 +1,6 @@
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { runnerName, runnerRights } from "../../../protocol/platform.ts";
+import { runnerName, runnerRights, standbyRights } from "../../../protocol/platform.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import { KubernetesError } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
@@ -42,8 +42,9 @@ describe("the service account of the runner", () => {
   const runner = `system:serviceaccount:${catalogNamespace}:${runnerName}`;
 
   test("may do in the namespace of Ray what its jobs need, and nothing else", async () => {
-    const allowed = runnerRights.flatMap(({ apiGroups: [group], resources: [resource], verbs: [...names] }) =>
-      names.map((verb) => `${verb} ${group === "" ? resource : `${group}/${resource}`}`),
+    const allowed = [...runnerRights, ...standbyRights].flatMap(
+      ({ apiGroups: [group], resources: [resource], verbs: [...names] }) =>
+        names.map((verb) => `${verb} ${group === "" ? resource : `${group}/${resource}`}`),
     );
     expect(await allowedTo(runner, namespace)).toEqual(allowed.sort());
   });

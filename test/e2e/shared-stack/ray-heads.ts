@@ -1,8 +1,11 @@
 import { createServer, request as httpRequest, type Server } from "node:http";
 import { networkInterfaces } from "node:os";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import writeFileAtomic from "write-file-atomic";
 import { type LocalRay, startLocalRay } from "../../../client/ray/local-ray.ts";
 import { pathWithPython } from "../../interop/servers.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { environmentOf } from "../kubernetes/environment.ts";
 import { cluster, namespace } from "./shared-stack.ts";
@@ -17,7 +20,9 @@ export const machineAddress = Object.values(networkInterfaces())
 
 /**
  * Simulates the kubelet for the heads of Ray clusters, one at a time. Behind the pod of each is a real Ray of this
- * machine with the pod's variables and the token that KubeRay generated, at an address that its service forwards to.
+ * machine with the pod's variables, the token that KubeRay generated and a folder with the Secret of the job, at an address
+ * that its service forwards to. The folder follows the Secret only when an annotation of the pod changes. A real kubelet
+ * updates it each minute in addition.
  */
 export class RayHeads implements AsyncDisposable {
   /** The local values of a pod's variables by name, with additional ones for a Ray of this machine. */
@@ -26,6 +31,8 @@ export class RayHeads implements AsyncDisposable {
   readonly #playing: Promise<void>;
   #isStopped = false;
   #ray: LocalRay | undefined;
+  /** The folder of the Secret, and the annotations of the pod at its last update. */
+  #mounted: { readonly folder: string; annotations?: string } | undefined;
 
   private constructor(environment: Readonly<Record<string, string>>, door: Server) {
     this.#environment = environment;
@@ -57,7 +64,7 @@ export class RayHeads implements AsyncDisposable {
     let current: string | undefined;
     while (!this.#isStopped) {
       const pods = await cluster().api.list("v1", "Pod", namespace, "ray.io/node-type=head");
-      const heads = pods.filter(({ metadata }) => metadata.labels?.["ray.io/cluster"]?.startsWith("job-"));
+      const heads = pods.filter(({ metadata }) => /^(job|standby)-/.test(metadata.labels?.["ray.io/cluster"] ?? ""));
       const present = heads.find(({ metadata }) => metadata.uid === current);
       if (present === undefined) {
         await this.#stopRay();
@@ -67,20 +74,39 @@ export class RayHeads implements AsyncDisposable {
           current = next.metadata.uid;
           await this.#startRay(next);
         }
-      }
+      } else await this.#updateSecret(present);
       await sleep(pollMs);
     }
   }
 
-  async #startRay({ metadata, spec }: KubernetesObject): Promise<void> {
+  async #startRay(pod: KubernetesObject): Promise<void> {
+    const { metadata, spec } = pod;
     const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}/status`;
     const status = { podIP: machineAddress, podIPs: [{ ip: machineAddress }] };
     await cluster().api.request("PATCH", path, { status }, "application/merge-patch+json");
     const [container] = spec.containers;
     const given = await environmentOf(cluster().api, container, namespace);
     const ours = Object.fromEntries(Object.entries(given).filter(([name]) => name.startsWith("TILTYARD_")));
-    const env = { ...process.env, ...ours, ...this.#environment, PATH: pathWithPython() };
+    const folder = temporaryFolder("secret-");
+    this.#mounted = { folder };
+    await this.#updateSecret(pod);
+    const file = given.TILTYARD_API_KEY_FILE;
+    const key = file === undefined ? {} : { TILTYARD_API_KEY_FILE: join(folder, basename(file)) };
+    const env = { ...process.env, ...ours, ...key, ...this.#environment, PATH: pathWithPython() };
     this.#ray = await startLocalRay({ env, numCpus: 2, token: given.RAY_AUTH_TOKEN });
+  }
+
+  async #updateSecret({ metadata, spec }: KubernetesObject): Promise<void> {
+    const annotations = JSON.stringify(metadata.annotations ?? {});
+    if (this.#mounted === undefined || this.#mounted.annotations === annotations) return;
+    this.#mounted.annotations = annotations;
+    const volume = spec.volumes.find(({ name }: { name: string }) => name === "catalog-key");
+    if (volume === undefined) return;
+    const reference = { apiVersion: "v1", kind: "Secret", metadata: { name: volume.secret.secretName, namespace } };
+    const found = await cluster().api.find(reference);
+    // Sorted like this, the key exists before the arguments. A real kubelet replaces all files at once.
+    for (const [name, content] of Object.entries<string>(found?.data ?? {}).toSorted())
+      writeFileAtomic.sync(join(this.#mounted.folder, name), Buffer.from(content, "base64"));
   }
 
   async #stopRay(): Promise<void> {
