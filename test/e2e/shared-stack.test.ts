@@ -10,6 +10,7 @@ describe(
     await import("./shared-stack/control-plane.ts");
     await import("./shared-stack/permissions.ts");
     await import("./shared-stack/catalog-isolation.ts");
+    await import("./shared-stack/catalog-recovery.ts");
     await import("./shared-stack/doctor.ts");
     await import("./shared-stack/ray-clusters.ts");
     await import("./shared-stack/runner.ts");

@@ -138,6 +138,9 @@ describe("a catalog on SQLite", () => {
     const { one } = await deployed("eks", { catalog: { volumeSize: "50Gi" } });
     const { spec } = one(setType).inputs;
     expect(spec.replicas).toBe(1);
+    // With the default, the controller of stateful sets never replaces a pod that cannot start (end to end:
+    // shared-stack/catalog-recovery.ts).
+    expect(spec.podManagementPolicy).toBe("Parallel");
     // A separate claim can grow, in contrast to a template of the set.
     const claim = one(claimType);
     expect(claim.inputs).toMatchObject({

@@ -56,6 +56,8 @@ function createStatefulSet(
       spec: {
         serviceName: catalogName,
         replicas,
+        // By default, a pod that cannot start is never replaced, not even after the cause is corrected.
+        podManagementPolicy: "Parallel",
         selector: { matchLabels: catalogLabels },
         template: {
           metadata: { labels: catalogLabels },
