@@ -7,7 +7,7 @@ import {
   KubernetesError,
   LocalRayError,
 } from "@tiltyard/client";
-import { backoffMs, isTransientStatus } from "@tiltyard/protocol";
+import { backoffMs, codeOf, isTransientStatus } from "@tiltyard/protocol";
 
 const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
@@ -54,6 +54,9 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
   }
 }
 
+/** The codes of a full disk or quota. */
+const noSpace: readonly (string | undefined)[] = ["ENOSPC", "EDQUOT"];
+
 /** Reports whether a retry of the whole work may succeed. */
 function mayPass(error: unknown): error is Error {
   if (error instanceof CatalogRequestError) return isTransientStatus(error.status);
@@ -63,6 +66,7 @@ function mayPass(error: unknown): error is Error {
     error instanceof CatalogResponseError ||
     error instanceof JobError ||
     error instanceof LocalRayError ||
-    error instanceof KubernetesError
+    error instanceof KubernetesError ||
+    noSpace.includes(codeOf(error))
   );
 }

@@ -34,14 +34,19 @@ test("stops at the signal while its condition is being read", async () => {
   ).resolves.toBeUndefined();
 });
 
-test("repeats work after a response of a gateway in front of the catalog", async () => {
+test.each([
+  [
+    "a response of a gateway in front of the catalog",
+    new CatalogResponseError("ListJobs", "http://127.0.0.1:1", "HTML"),
+  ],
+  ["a full disk", Object.assign(new Error("ENOSPC: no space left on device, mkdtemp"), { code: "ENOSPC" })],
+])("repeats work after %s", async (_, error) => {
   const stopped = new AbortController();
   const told: string[] = [];
   const tell = (text: string) => {
     told.push(text);
     stopped.abort();
   };
-  const page = new CatalogResponseError("ListJobs", "http://127.0.0.1:1", "HTML");
-  await repeat(() => Promise.reject(page), { pauseMs, signal: stopped.signal, tell });
-  expect(told).toEqual([page.message]);
+  await repeat(() => Promise.reject(error), { pauseMs, signal: stopped.signal, tell });
+  expect(told).toEqual([error.message]);
 });
