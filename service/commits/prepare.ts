@@ -1,4 +1,4 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
 import { findBranch } from "../store/branches.ts";
@@ -6,20 +6,15 @@ import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findVersion } from "../store/versions.ts";
 import { catchUp } from "./adopt.ts";
-import { type ManifestNames, type NamingScheme, readManifestPath, versionsFolder } from "./manifest.ts";
+import { type ManifestNames, readManifestPath, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 import { forgetDeletedBranch } from "./record-adoption.ts";
 
-/** A version to commit, with the fields of the protocol's `CreateTableVersion`. */
-export interface VersionRequest {
-  readonly version: number;
-  readonly branch?: string | undefined;
-  readonly manifest_path: string;
-  readonly manifest_size?: number | undefined;
-  readonly e_tag?: string | undefined;
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
-  readonly naming_scheme?: NamingScheme | undefined;
-}
+type Request = RequestOf<typeof contracts.createTableVersion>;
+
+/** A version to commit. */
+export type VersionRequest = Pick<Request, "version" | "manifest_path"> &
+  Partial<Pick<Request, "branch" | "manifest_size" | "e_tag" | "metadata" | "naming_scheme">>;
 
 /** A commit with a valid request and an existing manifest. */
 export interface PreparedVersion extends ManifestNames {

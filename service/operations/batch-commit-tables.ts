@@ -64,98 +64,79 @@ interface Step {
   readonly apply?: (session: Session, transactionId: string) => Promise<Result | LocatedVersion>;
 }
 
-/** The paths of the tables that the batch has changed so far, with the locations of those that it declares. */
-type Changed = Map<string, string | undefined>;
-
 /** Prepares the operations of a batch in order. Each one sees the changes of its predecessors. */
 async function prepareSteps(
   operations: readonly Operation[],
   catalog: Catalog,
   caller: AuthorizedCaller,
 ): Promise<readonly Step[]> {
-  const changed: Changed = new Map();
+  /** The paths of the tables that the batch has changed so far, with the locations of those that it declares. */
+  const changed = new Map<string, string | undefined>();
+
+  async function declare(id: Identifier, request: Member<"declare_table">): Promise<Step> {
+    const { vend_credentials = false } = request;
+    const { record, answer } = await prepareDeclaration({ ...request, id, vend_credentials }, catalog, caller);
+    changed.set(toPath(id), answer.location);
+    return {
+      apply: async (session) => {
+        await record(session);
+        return { declare_table: answer };
+      },
+    };
+  }
+
+  async function createVersion(identifier: Identifier, request: Member<"create_table_version">): Promise<Step> {
+    const location = changed.get(toPath(identifier));
+    const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
+    const prepared = await prepareCommit(catalog, caller, table, request);
+    if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
+    // The batch itself creates the state that this version follows.
+    const following = { ...prepared, base: undefined };
+    return {
+      apply: async (session, transactionId) => {
+        const record = await recordVersion(session, await requireTable(session, identifier), following, transactionId);
+        return { location: prepared.location, record };
+      },
+    };
+  }
+
+  async function deleteVersions(identifier: Identifier, request: Member<"delete_table_versions">): Promise<Step> {
+    const branch = branchOf(request);
+    const ranges = readRanges(request.ranges);
+    if (!changed.has(toPath(identifier)))
+      await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
+    changed.set(toPath(identifier), undefined);
+    return {
+      apply: async (session) => {
+        const table = await requireTable(session, identifier);
+        await requireRecordedBranch(session, table, branch);
+        return { delete_table_versions: { deleted_count: await deleteRanges(session, table.id, branch, ranges) } };
+      },
+    };
+  }
+
+  function deregister(identifier: Identifier): Step {
+    changed.set(toPath(identifier), undefined);
+    return {
+      apply: async (session) => {
+        const table = await requireTable(session, identifier);
+        await deregisterTable(session, table);
+        const { location, properties } = table;
+        return { deregister_table: { id: [...identifier], location, properties: { ...properties } } };
+      },
+    };
+  }
+
   const steps: Step[] = [];
   for (const operation of operations) {
-    const identifier = identifierOf(operation);
+    const id = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
-    if (declare_table) steps.push(await declare(identifier, declare_table, catalog, caller, changed));
-    if (create_table_version)
-      steps.push(await createVersion(identifier, create_table_version, catalog, caller, changed));
-    if (delete_table_versions) steps.push(await deleteVersions(identifier, delete_table_versions, catalog, changed));
-    if (deregister_table) steps.push(deregister(identifier));
-    if (delete_table_versions || deregister_table) changed.set(toPath(identifier), undefined);
+    if (declare_table) steps.push(await declare(id, declare_table));
+    if (create_table_version) steps.push(await createVersion(id, create_table_version));
+    if (delete_table_versions) steps.push(await deleteVersions(id, delete_table_versions));
+    if (deregister_table) steps.push(deregister(id));
   }
   return steps;
-}
-
-async function declare(
-  identifier: Identifier,
-  request: Member<"declare_table">,
-  catalog: Catalog,
-  caller: AuthorizedCaller,
-  changed: Changed,
-): Promise<Step> {
-  const { vend_credentials = false } = request;
-  const declared = { ...request, id: identifier, vend_credentials };
-  const { record, answer } = await prepareDeclaration(declared, catalog, caller);
-  changed.set(toPath(identifier), answer.location);
-  return {
-    apply: async (session) => {
-      await record(session);
-      return { declare_table: answer };
-    },
-  };
-}
-
-async function createVersion(
-  identifier: Identifier,
-  request: Member<"create_table_version">,
-  catalog: Catalog,
-  caller: AuthorizedCaller,
-  changed: Changed,
-): Promise<Step> {
-  const location = changed.get(toPath(identifier));
-  const table = location === undefined ? await requireTable(catalog.store.read, identifier) : { location };
-  const prepared = await prepareCommit(catalog, caller, table, request);
-  if (!changed.has(toPath(identifier))) return { entry: { identifier, prepared } };
-  // The batch itself creates the state that this version follows.
-  const following = { ...prepared, base: undefined };
-  return {
-    apply: async (session, transactionId) => {
-      const record = await recordVersion(session, await requireTable(session, identifier), following, transactionId);
-      return { location: prepared.location, record };
-    },
-  };
-}
-
-async function deleteVersions(
-  identifier: Identifier,
-  request: Member<"delete_table_versions">,
-  catalog: Catalog,
-  changed: Changed,
-): Promise<Step> {
-  const branch = branchOf(request);
-  const ranges = readRanges(request.ranges);
-  if (!changed.has(toPath(identifier)))
-    await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
-  return {
-    apply: async (session) => {
-      const table = await requireTable(session, identifier);
-      await requireRecordedBranch(session, table, branch);
-      return { delete_table_versions: { deleted_count: await deleteRanges(session, table.id, branch, ranges) } };
-    },
-  };
-}
-
-function deregister(identifier: Identifier): Step {
-  return {
-    apply: async (session) => {
-      const table = await requireTable(session, identifier);
-      await deregisterTable(session, table);
-      const { location, properties } = table;
-      return { deregister_table: { id: [...identifier], location, properties: { ...properties } } };
-    },
-  };
 }
 
 function identifierOf(operation: Operation): Identifier {

@@ -3,6 +3,7 @@ import {
   CatalogError,
   type managementContracts,
   numbers,
+  type RequestOf,
   type ResponseOf,
   type ShownValue,
   shown,
@@ -13,24 +14,12 @@ import { rawQueryOf, rowsMax } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
-interface Request {
+type Fields = "offset" | "filter" | "sort" | "descending" | "like" | "like_row" | "columns" | "whole";
+
+interface Request extends Pick<RequestOf<typeof managementContracts.listTableRows>, Fields> {
   readonly limit: number;
-  /** The number of rows that are skipped. */
-  readonly offset?: number | undefined;
-  /** The condition for rows; all rows when absent. */
-  readonly filter?: string | undefined;
-  /** The name of the column that orders the rows. */
-  readonly sort?: string | undefined;
-  readonly descending?: boolean | undefined;
-  /** The name of a column of vectors: rows are ordered by the distance to the one in row `like_row` of this order. */
-  readonly like?: string | undefined;
-  readonly like_row?: number | undefined;
-  /** The names of the columns; the first ones when absent. */
-  readonly columns?: readonly string[] | undefined;
-  /** Reads values up to higher limits. */
-  readonly whole?: boolean | undefined;
   /** The maximum size of all values in bytes as JSON; that of ListTableRows when absent. */
-  readonly bytesMax?: number | undefined;
+  readonly bytesMax?: number;
 }
 
 type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
