@@ -1,7 +1,7 @@
 import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Argument, Command } from "commander";
-import { operator } from "../domain/audit.ts";
 import { putGrant, revokeGrant } from "../domain/principals.ts";
+import { operator } from "../domain/transaction.ts";
 import { listGrants } from "../store/grants.ts";
 import { findNamespace } from "../store/namespaces.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";

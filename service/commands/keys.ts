@@ -1,7 +1,7 @@
 import { type Identifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
-import { operator } from "../domain/audit.ts";
 import { createApiKey, revokeApiKey } from "../domain/principals.ts";
+import { operator } from "../domain/transaction.ts";
 import { listApiKeys } from "../store/api-keys.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";
 import { print, printTable } from "./output.ts";

@@ -1,8 +1,8 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { readConfig } from "../config.ts";
-import { operator } from "../domain/audit.ts";
 import { setProtected } from "../domain/protection.ts";
+import { operator } from "../domain/transaction.ts";
 import { undropTable } from "../dropping/undrop.ts";
 import { listDroppedTables } from "../store/dropped-tables.ts";
 import { addLocalCommand, type LocalOptions, withDatabase } from "./local-database.ts";

@@ -1,7 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import pMap from "p-map";
-import type { AuditEntry } from "../domain/audit.ts";
 import { requireTable } from "../domain/require.ts";
+import type { AuditEntry } from "../domain/transaction.ts";
 import type { LockableTable, Session } from "../store/store.ts";
 import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { publishVersions } from "../store/unfinished-versions.ts";

@@ -1,4 +1,4 @@
-import { recordAudit } from "../domain/audit.ts";
+import { recordAudit } from "../domain/transaction.ts";
 import { findBranch } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { deleteVersions } from "../store/version-ranges.ts";

@@ -1,10 +1,9 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { prepareAudit, recordAudit, unknownCaller } from "../domain/audit.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { principalOfJob } from "../domain/job.ts";
 import { automationOf } from "../domain/policy.ts";
 import { tableNotFound } from "../domain/require.ts";
-import type { Caller } from "../domain/transaction.ts";
+import { type Caller, prepareAudit, recordAudit, unknownCaller } from "../domain/transaction.ts";
 import { emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";

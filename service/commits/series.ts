@@ -1,10 +1,9 @@
 import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
-import { prepareAudit } from "../domain/audit.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { applyPolicy } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { requireTable } from "../domain/require.ts";
-import type { TableChange } from "../domain/transaction.ts";
+import { prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Session } from "../store/store.ts";

@@ -2,11 +2,10 @@ import { type Identifier, isSystemTable } from "@tiltyard/protocol";
 import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { insertTable, type TableRecord } from "../store/tables.ts";
-import { catalogCaller } from "./audit.ts";
 import { takeLocation } from "./locations.ts";
 import { applyPolicy, hasPolicy } from "./policy.ts";
 import { requireFreeName } from "./require.ts";
-import type { Caller } from "./transaction.ts";
+import { type Caller, catalogCaller } from "./transaction.ts";
 
 interface NewRecord {
   readonly identifier: Identifier;

@@ -4,9 +4,8 @@ import { type Automation, deleteAutomation, listAutomations, putAutomation } fro
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { recordAudit } from "./audit.ts";
 import { requireTable } from "./require.ts";
-import type { Caller, Origin } from "./transaction.ts";
+import { type Caller, type Origin, recordAudit } from "./transaction.ts";
 
 const Policy = z.object(TablePolicy);
 export type Policy = z.infer<typeof Policy>;

@@ -11,8 +11,7 @@ import { isReservedKeyId } from "../auth/reserved-keys.ts";
 import { deleteApiKey, putApiKey, revokeApiKeyInPlace } from "../store/api-keys.ts";
 import * as grants from "../store/grants.ts";
 import type { Session } from "../store/store.ts";
-import { recordAudit } from "./audit.ts";
-import type { Origin } from "./transaction.ts";
+import { type Origin, recordAudit } from "./transaction.ts";
 
 /** A new key. Its secret is stored nowhere else. */
 export interface NewApiKey {

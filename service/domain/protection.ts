@@ -1,9 +1,8 @@
 import { CatalogError, formatIdentifier, type Identifier, managementContracts } from "@tiltyard/protocol";
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
-import { recordAudit } from "./audit.ts";
 import { requireTable } from "./require.ts";
-import type { Origin } from "./transaction.ts";
+import { type Origin, recordAudit } from "./transaction.ts";
 
 /** The property that protects a table from being dropped while its value is `true`. */
 const protection = "protected";

@@ -1,8 +1,7 @@
 import { contracts, type Identifier, systemNamespaceOf } from "@tiltyard/protocol";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";
 import type { Store } from "../store/store.ts";
-import { prepareAudit } from "./audit.ts";
-import type { Origin } from "./transaction.ts";
+import { type Origin, prepareAudit } from "./transaction.ts";
 
 /** Creates the namespace of Geneva's records before the first function of a table. Geneva's clients expect it to exist. */
 export async function ensureSystemNamespace(

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { CatalogError, type Identifier, managementContracts } from "@tiltyard/protocol";
-import { recordAudit } from "../domain/audit.ts";
 import { automationOf } from "../domain/policy.ts";
 import { requireFreeName } from "../domain/require.ts";
-import type { Origin } from "../domain/transaction.ts";
+import { type Origin, recordAudit } from "../domain/transaction.ts";
 import { listSourcesOf } from "../store/automations.ts";
 import { findDroppedTable, restoreTableName } from "../store/dropped-tables.ts";
 import type { Session } from "../store/store.ts";

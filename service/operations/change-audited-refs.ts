@@ -1,5 +1,4 @@
-import { carryOut, prepareAudit } from "../domain/audit.ts";
-import type { TableChange } from "../domain/transaction.ts";
+import { carryOut, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { changeRefs } from "../refs/ref-files.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";

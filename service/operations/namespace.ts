@@ -1,8 +1,8 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
-import { carryOut, prepareAudit } from "../domain/audit.ts";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
+import { carryOut, prepareAudit } from "../domain/transaction.ts";
 import { dropContents, isEmpty } from "../dropping/drop.ts";
 import { deleteNamespace, findNamespace, insertNamespace, listChildNamespaces } from "../store/namespaces.ts";
 import { listAllTables as listIdentifiers, listTables as listNames } from "../store/tables.ts";

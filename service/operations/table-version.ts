@@ -5,9 +5,9 @@ import { commitTogether } from "../commits/commit-together.ts";
 import { deleteFirstOf, deleteRanges, readRanges } from "../commits/ranges.ts";
 import { readVersions, requireBranch, requireKnownBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
-import { prepareAudit } from "../domain/audit.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { prepareAudit } from "../domain/transaction.ts";
 import type { Handler } from "./handler.ts";
 import { prepareCommit } from "./prepare-commit.ts";
 

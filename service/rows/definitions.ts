@@ -2,7 +2,7 @@ import { CatalogError, formatIdentifier, type Identifier, systemNamespaceOf } fr
 import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
-import { catalogCaller } from "../domain/audit.ts";
+import { catalogCaller } from "../domain/transaction.ts";
 import type { Store } from "../store/store.ts";
 import { findTable } from "../store/tables.ts";
 import type { Reader } from "./reader.ts";

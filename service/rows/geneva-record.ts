@@ -1,7 +1,7 @@
 import { contracts, systemNamespaceOf, type TransactionStatus } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitParts } from "../commits/parts.ts";
-import { catalogCaller } from "../domain/audit.ts";
+import { catalogCaller } from "../domain/transaction.ts";
 import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
 import type { Rows } from "./rows.ts";

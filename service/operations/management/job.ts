@@ -8,13 +8,13 @@ import {
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
-import { catalogCaller, recordAudit } from "../../domain/audit.ts";
 import { cancel, prepareJob, principalOfJob, toJob, writeJob } from "../../domain/job.ts";
 import { presentTable } from "../../domain/job-table.ts";
 import { openOnce } from "../../domain/open-job.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { parametersOf } from "../../domain/parameters.ts";
 import { requireJob, tableNotFound } from "../../domain/require.ts";
+import { catalogCaller, recordAudit } from "../../domain/transaction.ts";
 import { listDefinitions } from "../../rows/definitions.ts";
 import { literal } from "../../rows/sql-text.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
