@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { CatalogError } from "@tiltyard/protocol";
-import { insertAccessToken } from "../store/access-tokens.ts";
+import { insertAccessToken } from "../store/api-keys.ts";
 import type { Store } from "../store/store.ts";
 import { hashApiKey } from "./api-key.ts";
 import type { Principal } from "./authenticator.ts";

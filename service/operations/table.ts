@@ -15,7 +15,7 @@ import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
 import { isWritten, requireBranch, requireVersion } from "../commits/read.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
-import { requireNoOpenJob } from "../domain/job-table.ts";
+import { requireNoOpenJob } from "../domain/job.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { requireFreeName, requireTable } from "../domain/require.ts";
 import { prepareAudit, type TableChange } from "../domain/transaction.ts";

@@ -1,7 +1,6 @@
 import type { Identifier, Role, RoleOfJob } from "@tiltyard/protocol";
-import { everything, type Page } from "./page.ts";
 import { fromPath, isWithin, toPath } from "./path.ts";
-import type { Session } from "./store.ts";
+import { everything, type Page, type Session } from "./store.ts";
 
 /** A role on a namespace and everything below it. */
 export interface Grant {

@@ -2,6 +2,15 @@ import type { Kysely, RawBuilder } from "kysely";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { Schema } from "./schema.ts";
 
+/** The limits of a page of a list. */
+export interface Page<Key> {
+  /** The key of the item that the page follows; the beginning when undefined. */
+  readonly after?: Key | undefined;
+  readonly limit: number;
+}
+
+export const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
+
 /** A database table that a transaction may lock. */
 export type LockableTable = "tables" | "jobs";
 

@@ -1,6 +1,5 @@
 import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/protocol";
-import { changed, move, toJob, writeJob } from "../../domain/job.ts";
-import { failWithoutRights, failWithoutTable } from "../../domain/job-table.ts";
+import { changed, failWithoutRights, failWithoutTable, move, toJob, writeJob } from "../../domain/job.ts";
 import { requireJob } from "../../domain/require.ts";
 import { deleteAttempt, insertAttempt, listAttempts, listSamples, updateAttempt } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";

@@ -8,8 +8,7 @@ import {
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
-import { cancel, prepareJob, principalOfJob, toJob, writeJob } from "../../domain/job.ts";
-import { presentTable } from "../../domain/job-table.ts";
+import { cancel, prepareJob, presentTable, principalOfJob, toJob, writeJob } from "../../domain/job.ts";
 import { openOnce } from "../../domain/open-job.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { parametersOf } from "../../domain/parameters.ts";
