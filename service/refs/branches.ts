@@ -1,10 +1,9 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { branchFolder } from "../commits/manifest.ts";
+import type { StoreParts } from "../commits/parts.ts";
 import { parseLocation } from "../storage/location.ts";
-import type { Storage } from "../storage/storage.ts";
 import { emptyBranch, listBranchNames } from "../store/branches.ts";
-import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
 import { listRefNames, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
@@ -33,7 +32,7 @@ export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", c
  * @throws CatalogError TableBranchAlreadyExists; InvalidTableState if its folder and the files of another branch overlap.
  */
 export async function requireFreeBranchName(
-  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  { store, storage }: StoreParts,
   table: TableRecord,
   name: string,
 ): Promise<void> {
@@ -78,7 +77,7 @@ export interface DeletableBranch {
  * @throws CatalogError TableBranchNotFound, InvalidTableState
  */
 export async function requireDeletable(
-  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  { store, storage }: StoreParts,
   table: TableRecord,
   name: string,
 ): Promise<DeletableBranch> {
@@ -128,7 +127,7 @@ function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchCont
  * deletion.
  */
 export async function deleteBranch(
-  { store, storage }: { readonly store: Store; readonly storage: Storage },
+  { store, storage }: StoreParts,
   table: TableRecord,
   { name, key, nested }: DeletableBranch,
   lease: Lease,

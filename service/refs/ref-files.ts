@@ -1,10 +1,9 @@
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { z } from "zod";
+import type { StoreParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
-import type { Storage } from "../storage/storage.ts";
-import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { exclusively } from "../tasks/exclusively.ts";
 import type { Lease } from "../tasks/lease.ts";
@@ -33,10 +32,6 @@ interface RefFile {
   readonly key: string;
 }
 
-interface Parts {
-  readonly storage: Storage;
-}
-
 /** Returns the key of the file of a ref. Lance encodes slashes in the names of branches. */
 export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string): string {
   return `${parseLocation(table.location).path}/${kind.folder}/${encodeURIComponent(name)}.json`;
@@ -44,7 +39,7 @@ export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string)
 
 /** Returns the ref with a name; undefined if none exists. */
 export async function findRef<Contents>(
-  { storage }: Parts,
+  { storage }: Pick<StoreParts, "storage">,
   table: TableRecord,
   kind: RefKind<Contents>,
   name: string,
@@ -55,7 +50,7 @@ export async function findRef<Contents>(
 
 /** Lists the refs of a table whose names follow `after`, in the order of their names. */
 export async function listRefs<Contents>(
-  { storage }: Parts,
+  { storage }: Pick<StoreParts, "storage">,
   table: TableRecord,
   kind: RefKind<Contents>,
   after = "",
@@ -76,7 +71,7 @@ export async function listRefs<Contents>(
 
 /** Lists the names of the refs of a table. */
 export async function listRefNames(
-  { storage }: Parts,
+  { storage }: Pick<StoreParts, "storage">,
   table: TableRecord,
   { folder }: RefKind<unknown>,
 ): Promise<readonly string[]> {
@@ -92,7 +87,7 @@ export async function listRefNames(
  * @throws CatalogError TableNotFound, ConcurrentModification, ServiceUnavailable
  */
 export async function changeRefs<Result>(
-  { store }: { readonly store: Store },
+  { store }: Pick<StoreParts, "store">,
   identifier: Identifier,
   work: (table: TableRecord, lease: Lease) => Promise<Result>,
 ): Promise<Result> {

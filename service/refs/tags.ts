@@ -1,11 +1,10 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { versionsFolder } from "../commits/manifest.ts";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitParts, StoreParts } from "../commits/parts.ts";
 import { requireBranch, requireVersion } from "../commits/read.ts";
 import { branchOf, mainBranch } from "../domain/branch.ts";
 import { parseLocation } from "../storage/location.ts";
-import type { Storage } from "../storage/storage.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findRef, type Ref, type RefKind } from "./ref-files.ts";
 
@@ -40,7 +39,7 @@ export function checkNewTag(tag: string): void {
 
 /** Returns an existing tag. @throws CatalogError TableTagNotFound */
 export async function requireTag(
-  parts: { readonly storage: Storage },
+  parts: Pick<StoreParts, "storage">,
   table: TableRecord,
   tag: string,
 ): Promise<Ref<TagContents>> {
@@ -64,7 +63,7 @@ export function versionOfTag({ contents }: Ref<TagContents>): { readonly version
  * @throws CatalogError InvalidInput for a tag together with a version or a branch; TableTagNotFound
  */
 export async function versionAsked(
-  parts: { readonly storage: Storage },
+  parts: Pick<StoreParts, "storage">,
   table: TableRecord,
   request: {
     readonly tag?: string | undefined;
