@@ -86,6 +86,8 @@ describe("the catalog's pods", () => {
     expect(pod).toMatchObject({
       serviceAccountName: "tiltyard-catalog",
       automountServiceAccountToken: false,
+      // The catalog warns about unknown variables with its prefix, as those of its service are.
+      enableServiceLinks: false,
       securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
     });
     for (const container of [...pod.containers, ...(pod.initContainers ?? [])]) {

@@ -32,6 +32,10 @@ describe.each(clouds)("the runner on %s", (variant) => {
     ]);
   });
 
+  test("has no variables of the catalog's service, whose names begin like settings", async () => {
+    expect(podOf(await stack).enableServiceLinks).toBe(false);
+  });
+
   test("has no identity of the cloud", async () => {
     const { one, resources } = await stack;
     const { annotations } = one("kubernetes:core/v1:ServiceAccount", "runner").inputs.metadata;

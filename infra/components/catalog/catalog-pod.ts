@@ -28,6 +28,8 @@ export function basePodSpec({ cluster, platform }: CatalogPlace, { serviceAccoun
   return {
     serviceAccountName: serviceAccount,
     automountServiceAccountToken: false,
+    // The variables of the service would have the prefix of the catalog's settings: TILTYARD_CATALOG_PORT.
+    enableServiceLinks: false,
     priorityClassName: platform.controlPriorityClass,
     ...placedOn(cluster.coreSelector),
     securityContext: {

@@ -43,6 +43,8 @@ export function runnerPodSpec(
   return {
     serviceAccountName: account,
     automountServiceAccountToken: true,
+    // The variables of the catalog's service would have the prefix of settings.
+    enableServiceLinks: false,
     priorityClassName: platform.controlPriorityClass,
     ...placedOn(cluster.coreSelector),
     securityContext: {
