@@ -27,9 +27,9 @@ const tiltyard = (...args: readonly string[]) =>
 const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
   startCommand(runCommandLine, args, { XDG_CONFIG_HOME: emptyFolder, ...settings }).finished;
 
-/** Runs `tiltyard` as a process, for tests of the working directory. */
+/** Runs `tiltyard` in a folder. */
 const runIn = (folder: string, args: readonly string[], settings: Readonly<Record<string, string>>) =>
-  startProgram([main, ...args], { XDG_CONFIG_HOME: emptyFolder, ...settings }, { folder }).finished;
+  startCommand(runCommandLine, args, { XDG_CONFIG_HOME: emptyFolder, ...settings }, folder).finished;
 
 function newFolder(): string {
   return temporaryFolder("tiltyard catalog commands ");
@@ -94,18 +94,19 @@ describe("tiltyard keys and grants", () => {
 });
 
 describe("--local", () => {
-  test.each([[["keys", "create", "ada", "--local"]], [["tables", "dropped", "--local"]]])(
-    "creates no database: %j",
-    async (args) => {
-      const folder = newFolder();
-      const { code, stderr } = await runIn(folder, args, { TILTYARD_CATALOG_URL: catalog.url });
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*No catalog database exists/),
-      ]);
-      expect(readdirSync(folder)).toEqual([]);
-    },
-  );
+  /** Runs `tiltyard`, which starts the program of the catalog with its own streams. */
+  const local = (args: readonly string[], settings: Readonly<Record<string, string>>, folder = ".") =>
+    startProgram([main, ...args, "--local"], { XDG_CONFIG_HOME: emptyFolder, ...settings }, { folder }).finished;
+
+  test.each([[["keys", "create", "ada"]], [["tables", "dropped"]]])("creates no database: %j", async (args) => {
+    const folder = newFolder();
+    const { code, stderr } = await local(args, { TILTYARD_CATALOG_URL: catalog.url }, folder);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*No catalog database exists/),
+    ]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
 
   test("addresses the database of the data directory although a URL is set", async () => {
     const TILTYARD_DATA_DIR = newFolder();
@@ -114,15 +115,14 @@ describe("--local", () => {
       TILTYARD_DATA_DIR,
       TILTYARD_CATALOG_URL: catalog.url,
       TILTYARD_API_KEY: catalog.adminKey,
-      XDG_CONFIG_HOME: emptyFolder,
     };
-    const local = (...args: string[]) => startProgram([main, ...args, "--local"], settings).finished;
-    const created = await local("keys", "create", "local-ada", "--json");
+    const created = await local(["keys", "create", "local-ada", "--json"], settings);
     expect(created.stderr).toBe(`database: ${TILTYARD_DATA_DIR}/catalog.sqlite\n`);
     expect(JSON.parse(created.stdout)).toMatchObject({ principal: "local-ada" });
-    const granted = await local("grants", "add", "local-ada", "writer", "nowhere");
+    const direct = (...args: string[]) => startCommand(runCatalogCommandLine, [...args, "--local"], settings).finished;
+    const granted = await direct("grants", "add", "local-ada", "writer", "nowhere");
     expect(granted.stderr).toContain("warning: the namespace nowhere does not exist yet");
-    expect((await local("keys", "list")).stdout).toContain("local-ada");
+    expect((await direct("keys", "list")).stdout).toContain("local-ada");
     expect((await run(["keys", "list"], settings)).stdout).not.toContain("local-ada");
   });
 

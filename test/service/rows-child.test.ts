@@ -149,7 +149,7 @@ test.runIf(process.platform === "linux")(
     const own = await startTestCatalog({ TILTYARD_ROWS_MEMORY: "400" });
     try {
       const titles = Array.from({ length: 20_000 }, (_, id) => ({ id, title: "0123456789" }));
-      const id = await createFilms(own, titles);
+      const id = await createFilms(own, [filmTable(titles)]);
       const columns = { column_aliases: { long: "repeat(title, 60000)" } };
       const huge = own.call("queryTable", { id, k: 20_000, columns });
       const other = own.call("countTableRows", { id, predicate: "length(title) > 3" });

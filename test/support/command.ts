@@ -8,22 +8,27 @@ let isRunning = false;
 
 /**
  * Runs a command line like its program's `main.ts`, with only these settings of Tiltyard and its own streams. Tests of signals, of
- * closed pipes and of a process that must end by itself need a process: `startProgram`.
+ * closed pipes, of standard input and of a process that must end by itself need a process: `startProgram`.
+ *
+ * @param folder The working directory.
  */
 export function startCommand(
   runCommandLine: (args: readonly string[]) => Promise<void>,
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  folder = process.cwd(),
 ): Running {
   if (isRunning) throw new Error("a command runs in this process already, which has one environment");
   isRunning = true;
   const { env, exitCode } = process;
+  const workingDirectory = process.cwd();
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const written = [
     vi.spyOn(process.stdout, "write").mockImplementation((text) => stdout.write(text)),
     vi.spyOn(process.stderr, "write").mockImplementation((text) => stderr.write(text)),
   ];
   process.env = environmentWith(environment);
+  process.chdir(folder);
   process.exitCode = undefined;
   const run = async () => {
     try {
@@ -31,6 +36,7 @@ export function startCommand(
       return { code: Number(process.exitCode ?? 0), signal: null };
     } finally {
       process.env = env;
+      process.chdir(workingDirectory);
       process.exitCode = exitCode;
       for (const spy of written) spy.mockRestore();
       await Promise.all([stdout, stderr].map((stream) => finished(stream.end())));

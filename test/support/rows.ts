@@ -39,7 +39,10 @@ export const films = [
 ];
 
 /** Creates a table with these rows in a new namespace. @returns Its identifier. */
-export async function createFilms(catalog: TestCatalog, rows: readonly Film[] = films): Promise<string[]> {
+export async function createFilms(
+  catalog: TestCatalog,
+  rows: readonly Film[] | readonly Table[] = films,
+): Promise<string[]> {
   const namespace = uniqueName("ns");
   await catalog.call("createNamespace", { id: [namespace] });
   const id = [namespace, "films"];

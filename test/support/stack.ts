@@ -87,17 +87,19 @@ export const testDate = new Date("2026-06-15");
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the program with emulated clouds and returns the resources that it registers. Pulumi records the stack trace of each of its
- * thousands of promises, which takes more than half of the time, so errors of the program have no stack trace here.
+ * Runs the program with emulated clouds and returns the resources that it registers. Pulumi records the stack traces of its thousands
+ * of promises and resources, which take more than half of the time, so errors of the program have no stack trace here.
  */
 export function deployed(variant: string, settings?: Settings): Promise<Deployed> {
   const next = last.then(async () => {
-    const { stackTraceLimit } = Error;
+    const { stackTraceLimit, prepareStackTrace } = Error;
     Error.stackTraceLimit = 0;
+    // Pulumi ignores the limit for resources.
+    Error.prepareStackTrace = String;
     try {
       return await run(variant, settings);
     } finally {
-      Error.stackTraceLimit = stackTraceLimit;
+      Object.assign(Error, { stackTraceLimit, prepareStackTrace });
     }
   });
   last = next.catch(() => {});
