@@ -18,7 +18,7 @@ const beginsWithinMs = 25_000;
 const renewEveryMs = 8_000;
 
 /**
- * Runs work under a newly acquired lease and renews the lease until the work ends.
+ * Runs work under a newly acquired lease and renews the lease until the work ends. No renewal continues afterwards.
  *
  * @param renew Resolves to false if the lease is lost.
  */
@@ -28,15 +28,17 @@ export async function underLease<Result>(
 ): Promise<Result> {
   // A monotonic clock continues while the process is paused and is never set back.
   let validUntil = performance.now() + beginsWithinMs;
+  let renewals: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
     const asked = performance.now();
-    renew().then(
+    const renewed = renew().then(
       (isOurs) => {
         validUntil = isOurs ? Math.max(validUntil, asked + beginsWithinMs) : Number.NEGATIVE_INFINITY;
       },
       // After a short outage of the database, the next renewal succeeds; otherwise the lease expires.
       () => undefined,
     );
+    renewals = Promise.all([renewals, renewed]);
   }, renewEveryMs);
   try {
     return await work({
@@ -46,5 +48,7 @@ export async function underLease<Result>(
     });
   } finally {
     clearInterval(timer);
+    // A renewal after the release would acquire the lease again.
+    await renewals;
   }
 }

@@ -1,5 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { findBranch } from "../../service/store/branches.ts";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
@@ -170,6 +170,33 @@ describe(`the store over ${databaseKind}`, () => {
     expect(most).toBe(1);
     await expect(exclusively(first, "key", () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
     expect(await exclusively(second, "key", async () => "again")).toBe("again");
+  });
+
+  test("frees the key of exclusive work at its end, although a renewal arrives late", async () => {
+    await using store = await openStore(await newDatabase());
+    const { promise: arrival, resolve: arrive } = Promise.withResolvers<void>();
+    let isLate = false;
+    const write: typeof store.write = async (...args) => {
+      if (isLate) {
+        isLate = false;
+        await arrival;
+      }
+      return store.write(...args);
+    };
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      const done = exclusively({ ...store, read: store.read, write }, "key", async () => {
+        isLate = true;
+        vi.advanceTimersByTime(10_000);
+      });
+      // A release would be done by then.
+      for (let turn = 0; turn < 10; turn += 1) await store.write(async () => undefined);
+      arrive();
+      await done;
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(await exclusively(store, "key", async () => "free")).toBe("free");
   });
 
   test("finishes accepted work before it closes", async () => {
