@@ -94,15 +94,15 @@ async function isStillLatest(session: Session, tableId: number, branch: string, 
 }
 
 /**
- * Reports whether an earlier generation of the branch had the version with the staged manifest of a request. A final
- * name proves nothing, because each generation reuses it.
+ * Reports whether an earlier generation of the branch had the version with the manifest of a request. Each generation
+ * reuses final names, so the identity of the content distinguishes manifests with one.
  */
 async function wasDeleted(
   session: Session,
   of: { readonly tableId: number; readonly branch: string; readonly generation: number },
-  { committedName, manifestName, request: { version } }: PreparedVersion,
+  { committedName, manifestName, identity, request: { version } }: PreparedVersion,
 ): Promise<boolean> {
-  if (committedName === manifestName) return false;
   const before = await listLeftOverVersions(session, of, version, version);
-  return before.some((record) => record.committedName === committedName);
+  if (committedName !== manifestName) return before.some((record) => record.committedName === committedName);
+  return identity !== undefined && before.some((record) => record.identity === identity);
 }

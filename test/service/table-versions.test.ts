@@ -74,6 +74,18 @@ describe("CreateTableVersion", () => {
     expect(existsSync(`/${final}`)).toBe(true);
   });
 
+  test("brings back no deleted version by its final name, which another manifest can have", async () => {
+    const table = await declareTable(catalog);
+    await commit(catalog, table, 1);
+    const ranges = [{ start_version: 0, end_version: -1 }];
+    await catalog.call("batchDeleteTableVersions", { id: table.id, ranges });
+    const manifest_path = `${pathOf(table)}/_versions/${finalName(1)}`;
+    const create = () => catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path });
+    expect((await create()).error).toMatchObject({ code: 14, detail: expect.stringContaining("deleted since") });
+    renameSync(`/${stageManifest(table, 1, { content: "another" })}`, `/${manifest_path}`);
+    expect((await create()).status).toBe(200);
+  });
+
   test.each(["a leading slash", "a URI"])("accepts a path with %s", async (form) => {
     const table = await declareTable(catalog);
     const staged = stageManifest(table, 1);
