@@ -49,8 +49,12 @@ const ofEntry = { key: 1, value: 2 } as const;
 const stableRowIds = 2n;
 /** The flags of features that writers must know. A change of the metadata preserves all of them. */
 const knownFeatureFlags = 0xffn;
+/** The maximum number of fields of a message, which occupy some 100 MiB. A manifest has a field for each fragment. */
+const fieldsMax = 500_000;
 /** The maximum number of parts in the path of a field. */
 const depthMax = 16;
+/** The maximum number of sections. Lance writes three: the indices, the transaction and the manifest. */
+const sectionsMax = 16;
 const footerBytes = 16;
 const lengthBytes = 4;
 const magic = "LANC";
@@ -93,9 +97,9 @@ export interface Fragment {
 
 /** Returns the fragments of a manifest. @throws CatalogError Unsupported */
 export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
-  return messages(manifestFields(file), ofManifest.fragments).map((fragment) => {
+  const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
+  return Array.from(messages(manifestFields(file), ofManifest.fragments), (fragment) => {
     const [deletions = []] = messages(fragment, ofFragment.deletions);
-    const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
     const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
     return { id: number(fragment, ofFragment.id), rows };
   });
@@ -161,7 +165,7 @@ export interface SchemaField {
 
 /** Returns the fields of the schema. Parents precede their children. @throws CatalogError Unsupported */
 export function schemaFieldsOf(file: Uint8Array): readonly SchemaField[] {
-  return messages(manifestFields(file), ofManifest.fields).map((field) => ({
+  return Array.from(messages(manifestFields(file), ofManifest.fields), (field) => ({
     id: last(field, ofField.id)?.int32() ?? 0,
     parentId: last(field, ofField.parentId)?.int32() ?? 0,
     name: text(field, ofField.name),
@@ -201,8 +205,8 @@ export function schemaMetadataOf(file: Uint8Array): Readonly<Record<string, stri
   return mapOf(messages(manifestFields(file), ofManifest.schemaMetadata));
 }
 
-function mapOf(entries: readonly (readonly Field[])[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(entries.map((each) => [text(each, ofEntry.key), text(each, ofEntry.value)]));
+function mapOf(entries: Iterable<readonly Field[]>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from(entries, (each) => [text(each, ofEntry.key), text(each, ofEntry.value)]));
 }
 
 function next(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {
@@ -257,7 +261,7 @@ export function readFile(file: Uint8Array): { readonly sections: readonly Sectio
     const content = bytes.subarray(contentStart, contentStart + bytes.readUInt32LE(start));
     all.push({ start, content });
     start = contentStart + bytes.readUInt32LE(start);
-    if (start > end) throw unsupported("its sections do not fill it");
+    if (start > end || all.length > sectionsMax) throw unsupported("its sections do not fill it");
   }
   const manifest = all.at(-1);
   if (manifest?.start !== position) throw unsupported("its sections do not fill it");
@@ -269,25 +273,46 @@ function manifestFields(file: Uint8Array): readonly Field[] {
   return readFields(readFile(file).manifest.content);
 }
 
-export interface Field {
+/** A field of a message. A manifest may have many, so each only refers to its bytes. */
+export class Field {
   readonly number: number;
-  /** The value after the tag. That of a text or a message begins with its length. */
-  readonly value: Uint8Array;
-  /** The bytes including the tag. */
-  readonly bytes: Uint8Array;
   /** Reports whether the value has a length: a text, a message, or packed numbers. */
   readonly isPacked: boolean;
+  readonly #message: Uint8Array;
+  readonly #start: number;
+  readonly #valueStart: number;
+  readonly #end: number;
+
+  /** Reads the next field of a message. @param reader A reader of the same message. */
+  constructor(message: Uint8Array, reader: BinaryReader) {
+    this.#message = message;
+    this.#start = reader.pos;
+    const [number, type] = reader.tag();
+    this.#valueStart = reader.pos;
+    reader.skip(type, number);
+    this.#end = reader.pos;
+    this.number = number;
+    this.isPacked = type === WireType.LengthDelimited;
+  }
+
+  /** The value after the tag. That of a text or a message begins with its length. */
+  get value(): Uint8Array {
+    return this.#message.subarray(this.#valueStart, this.#end);
+  }
+
+  /** The bytes including the tag. */
+  get bytes(): Uint8Array {
+    return this.#message.subarray(this.#start, this.#end);
+  }
 }
 
+/** @throws CatalogError Unsupported for more fields than this process has memory for, which only a forged message has. */
 export function readFields(message: Uint8Array): readonly Field[] {
   const reader = new BinaryReader(message);
   const fields: Field[] = [];
   while (reader.pos < reader.len) {
-    const start = reader.pos;
-    const [number, type] = reader.tag();
-    const value = reader.skip(type, number);
-    const bytes = message.subarray(start, reader.pos);
-    fields.push({ number, value, bytes, isPacked: type === WireType.LengthDelimited });
+    if (fields.length === fieldsMax) throw unsupported(`a message has more than ${fieldsMax} fields`);
+    fields.push(new Field(message, reader));
   }
   return fields;
 }
@@ -297,11 +322,9 @@ export function last(fields: readonly Field[], number: number): BinaryReader | u
   return field && new BinaryReader(field.value);
 }
 
-/** Returns the messages of a field in order. */
-export function messages(fields: readonly Field[], number: number): readonly (readonly Field[])[] {
-  return fields
-    .filter((field) => field.number === number)
-    .map(({ value }) => readFields(new BinaryReader(value).bytes()));
+/** Reads the messages of a field in order, one at a time. */
+export function* messages(fields: readonly Field[], number: number): Generator<readonly Field[], undefined> {
+  for (const field of fields) if (field.number === number) yield readFields(new BinaryReader(field.value).bytes());
 }
 
 /** Returns a text; empty without the field. */

@@ -39,12 +39,16 @@ export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
   const section = sections.find((each) => each.start === start);
   if (section === undefined) return [];
   const paths = pathsOf(schemaFieldsOf(file));
-  const all = messages(readFields(section.content), ofSection.indices).map((index) => ({
-    name: text(index, ofIndex.name),
-    uuid: uuidOf(messages(index, ofIndex.uuid)[0] ?? []),
-    columns: numbers(index, ofIndex.fields).map((id) => paths.get(id) ?? ""),
-    typeUrl: text(messages(index, ofIndex.details)[0] ?? [], ofDetails.typeUrl),
-  }));
+  const all = Array.from(messages(readFields(section.content), ofSection.indices), (index) => {
+    const [uuid = []] = messages(index, ofIndex.uuid);
+    const [details = []] = messages(index, ofIndex.details);
+    return {
+      name: text(index, ofIndex.name),
+      uuid: uuidOf(uuid),
+      columns: numbers(index, ofIndex.fields).map((id) => paths.get(id) ?? ""),
+      typeUrl: text(details, ofDetails.typeUrl),
+    };
+  });
   const byName = Map.groupBy(
     all.filter(({ name }) => !name.startsWith(internal)),
     ({ name }) => name,

@@ -130,6 +130,14 @@ describe("UpdateTableSchemaMetadata", () => {
     }
   });
 
+  test("is 406 for a manifest whose fields would exhaust the memory", async () => {
+    const table = await declareTable(catalog);
+    const manyFields = Buffer.alloc(2 * 600_000, Buffer.from([0x12, 0]));
+    await commit(catalog, table, 1, { content: manifestOf(manyFields) });
+    const { error } = await replace(table.id, { a: "b" });
+    expect(error).toMatchObject({ status: 406, detail: expect.stringContaining("500000 fields") });
+  });
+
   test("is 404 without a table, a branch or a version, and 400 for anything but a map of strings", async () => {
     const id = await createFilms(catalog);
     expect((await replace([uniqueName("ns"), "t"], {})).error).toMatchObject({ status: 404, code: 4 });
@@ -140,6 +148,13 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(await described(id)).toEqual({ version: 1, metadata: undefined });
   });
 });
+
+/** Returns a manifest file without other sections. */
+function manifestOf(message: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(message.length);
+  return Buffer.concat([length, message, Buffer.from(`${"\0".repeat(12)}LANC`)]);
+}
 
 async function tableOf(id: string[]) {
   return { id, location: (await catalog.call("describeTable", { id })).body.location };
