@@ -67,8 +67,8 @@ export function translate(error: Error, failure: unknown, hasRows: boolean): unk
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
-  if (damagedFile.test(text)) return new CatalogError("Internal", damaged, { cause: error });
   if (newerData.test(text)) return new CatalogError("Unsupported", beyondLibrary(legible(text)), { cause: error });
+  if (damagedFile.test(text)) return new CatalogError("Internal", damaged, { cause: error });
   const found = kinds.find(([pattern]) => pattern.test(text));
   if (found !== undefined) {
     const [, kind, message = legible(text)] = found;

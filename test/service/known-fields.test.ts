@@ -46,6 +46,14 @@ describe("an unknown field that would limit the effect", () => {
     expect(update.detail).toBe("predicate: belongs in the JSON body");
   });
 
+  test.each([
+    ["listTableVersions", { branch: "side" }, "", "branch: belongs in the query"],
+    ["describeTable", {}, "?version=1", "version: belongs in the JSON body"],
+    ["describeTableVersion", {}, "?branch=side", "branch: belongs in the JSON body"],
+  ] as const)("is 400 for %s with %j%s, which would answer for something else", async (name, body, query, detail) => {
+    expect(await send(name, body, query)).toMatchObject({ status: 400, detail });
+  });
+
   test("changes no row", async () => {
     const id = await createFilms(catalog);
     const misnamed = { id, updates: [["id", "0"]], where: "id = 2" };

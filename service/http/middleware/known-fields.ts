@@ -25,6 +25,8 @@ interface UnknownField {
   readonly name: string;
   /** The names that the object may contain. */
   readonly known: readonly string[];
+  /** The part of a request that has this field. */
+  readonly belongsIn?: "query" | "JSON body" | undefined;
 }
 
 /**
@@ -41,13 +43,23 @@ export function knownFields(contract: AnyContract) {
   return createMiddleware<AppEnv>(async function knownFields(c, next) {
     const fields = Object.keys(c.req.query()).filter((name) => !inQuery.includes(name));
     const unknown = [
-      ...fields.map((name): UnknownField => ({ path: name, name, known: [...inQuery, ...inBody] })),
-      ...(isArrow(contract, c) ? [] : unknownIn(body, await c.req.json(), "")),
+      ...fields.map(
+        (name): UnknownField => ({
+          ...{ path: name, name, known: [...inQuery, ...inBody] },
+          belongsIn: inBody.includes(name) ? "JSON body" : undefined,
+        }),
+      ),
+      ...(isArrow(contract, c) ? [] : unknownIn(body, await c.req.json(), "")).map(
+        (field): UnknownField =>
+          isLimiting(field.path) && inQuery.includes(field.path) ? { ...field, belongsIn: "query" } : field,
+      ),
     ];
     if (unknown.length > 0) {
       if (isStrict && unknown.length > unknownMax)
         throw invalidInput([`the request has more than ${unknownMax} fields that this operation does not have`]);
-      const problems = isStrict ? unknown.flatMap((field) => problemOf(field) ?? []) : [];
+      // A read of metadata would answer for another branch or version.
+      const refused = isStrict ? unknown : unknown.filter(({ name, belongsIn }) => belongsIn && isLimiting(name));
+      const problems = refused.flatMap((field) => problemOf(field) ?? []);
       if (problems.length > 0) throw invalidInput(problems);
       const ignored = [
         ...new Set(
@@ -97,9 +109,9 @@ function structuresIn(schema: z.ZodType): (z.ZodObject | z.ZodArray)[] {
 }
 
 /** Explains why an unknown field must not be ignored; undefined if it may be. */
-function problemOf({ path, name, known }: UnknownField): string | undefined {
+function problemOf({ path, name, known, belongsIn }: UnknownField): string | undefined {
   const folded = fold(name);
-  if (known.includes(name)) return `${path}: belongs in the JSON body`;
+  if (belongsIn !== undefined) return `${path}: belongs in the ${belongsIn}`;
   const group = limiting.find((names) => names.some((each) => fold(each) === folded));
   const meant =
     known.find((each) => fold(each) === folded) ??
@@ -107,6 +119,10 @@ function problemOf({ path, name, known }: UnknownField): string | undefined {
     known.find((each) => fold(each) === closest(folded, known.map(fold)));
   if (meant !== undefined) return `${path}: no such field; did you mean ${meant}?`;
   return group && `${path}: this operation has no such field and would ignore it; leave it out`;
+}
+
+function isLimiting(name: string): boolean {
+  return limiting.some((names) => names.some((each) => each === name));
 }
 
 function fold(name: string): string {
