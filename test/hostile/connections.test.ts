@@ -3,17 +3,17 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { measure } from "../bench/load.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { kept } from "./kept.ts";
 import { startWatchedService, type WatchedService } from "./service.ts";
 
 let service: WatchedService;
-beforeEach(async () => {
+const start = async () => {
   service = await startWatchedService();
-});
-afterEach(() => service[Symbol.asyncDispose]());
+};
+const stop = () => service[Symbol.asyncDispose]();
 
 const describeKept = `/v1/namespace/${kept.namespace}/describe`;
 
@@ -56,6 +56,9 @@ function head(path: string, length: number, headers: Readonly<Record<string, str
 }
 
 describe("a thousand connections that send a byte a second", () => {
+  beforeEach(start);
+  afterEach(stop);
+
   const seconds = 5;
   /** A busy machine is slow at times, so one good attempt suffices. */
   const attempts = 3;
@@ -79,17 +82,21 @@ describe("a thousand connections that send a byte a second", () => {
 });
 
 describe("a connection is closed", () => {
-  test("whose headers do not arrive in ten seconds, with a 400", async () => {
+  beforeAll(start);
+  afterAll(stop);
+
+  // These tests wait for timeouts of the service, so they wait together.
+  test.concurrent("whose headers do not arrive in ten seconds, with a 400", async () => {
     const { closed, answer } = await open("POST / HTTP/1.1\r\nhost: a\r\nx-a: ");
     await closed;
     expect(answer()).toMatch(/^HTTP\/1.1 400 [\s\S]*the request did not arrive in time/);
   });
 
-  test("without any data", async () => {
+  test.concurrent("without any data", async () => {
     await (await open("")).closed;
   });
 
-  test("whose body arrives too slowly, with any credential", async () => {
+  test.concurrent("whose body arrives too slowly, with any credential", async () => {
     const { socket, closed, answer } = await open(head(describeKept, 60_000, { "x-api-key": service.keys.admin }));
     const dripping = setInterval(() => socket.write(" "), 100);
     await closed;
@@ -97,19 +104,7 @@ describe("a connection is closed", () => {
     expect(answer()).toMatch(/^HTTP\/1.1 400 [\s\S]*the request did not arrive in time/);
   });
 
-  test("that has been idle the longest, when an address has too many; a client that sends a request is answered", async () => {
-    const [count, max] = [600, 512];
-    const idle: Connection[] = [];
-    for (let index = 0; index < count; index += 1) idle.push(await openAccepted("POST / HTTP/1.1\r\n"));
-    const closed = () => idle.flatMap(({ socket }, index) => (socket.destroyed ? [index] : []));
-    await vi.waitFor(() => expect(closed().length).toBeGreaterThanOrEqual(count - max), { timeout: 10_000 });
-    expect((await service.send({ method: "GET", path: "/health/live" })).status).toBe(200);
-    expect(closed().filter((index) => index >= 100)).toEqual([]);
-    expect(await evictedConnections()).toBeGreaterThanOrEqual(count - max);
-    for (const { socket } of idle) socket.destroy();
-  });
-
-  test("but not one with slow rows", async () => {
+  test.concurrent("but not one with slow rows", async () => {
     const path = `/v1/table/${kept.namespace}%24slow/create`;
     const { socket, answer } = await open(head(path, 60_000, { "x-api-key": service.keys.admin }));
     const stranger = await open(head(path, 60_000));
@@ -121,6 +116,19 @@ describe("a connection is closed", () => {
     expect([socket.destroyed, answer()]).toEqual([false, ""]);
     socket.destroy();
   });
+
+  // The many connections of this test would evict those of the others.
+  test("that has been idle the longest, when an address has too many; a client that sends a request is answered", async () => {
+    const [count, max] = [600, 512];
+    const idle: Connection[] = [];
+    for (let index = 0; index < count; index += 1) idle.push(await openAccepted("POST / HTTP/1.1\r\n"));
+    const closed = () => idle.flatMap(({ socket }, index) => (socket.destroyed ? [index] : []));
+    await vi.waitFor(() => expect(closed().length).toBeGreaterThanOrEqual(count - max), { timeout: 10_000 });
+    expect((await service.send({ method: "GET", path: "/health/live" })).status).toBe(200);
+    expect(closed().filter((index) => index >= 100)).toEqual([]);
+    expect(await evictedConnections()).toBeGreaterThanOrEqual(count - max);
+    for (const { socket } of idle) socket.destroy();
+  });
 });
 
 async function evictedConnections(): Promise<number> {
@@ -129,6 +137,9 @@ async function evictedConnections(): Promise<number> {
 }
 
 describe("a hundred bodies of 4 MiB without their last byte", () => {
+  beforeEach(start);
+  afterEach(stop);
+
   const bytes = 4 * 1024 * 1024;
   const path = "/v1/table/batch-commit";
   // V8 collects discarded bodies only when about 64 MiB are outside of its heap. Keeping all bodies would need 400 MiB.
