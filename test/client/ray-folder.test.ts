@@ -18,8 +18,8 @@ test("the folder of a Ray whose owner died is deleted, with the processes in it 
   const folder = await createRayFolder(parent);
   await mkdir(join(folder, "session"));
   const inside = spawn("sleep", ["300"], { cwd: join(folder, "session") });
-  const naming = spawn("sh", ["-c", "sleep 300; true", "sh", `--temp-dir=${folder}`]);
-  const other = spawn("sh", ["-c", "sleep 300; true", "sh", `--temp-dir=${folder}x`]);
+  const naming = spawn(process.execPath, ["-e", "setTimeout(() => {}, 300_000)", "--", `--temp-dir=${folder}`]);
+  const other = spawn(process.execPath, ["-e", "setTimeout(() => {}, 300_000)", "--", `--temp-dir=${folder}x`]);
   orphan(folder);
   const ends = Promise.all([once(inside, "exit"), once(naming, "exit")]);
   await removeOrphanedRays(parent);
