@@ -114,6 +114,8 @@ export const ClusterParameters = z
     headGroup: HeadGroup.prefault({}),
     workerGroups: z.array(WorkerGroup).default([]),
     env: environment.default({}),
+    /** A secret of the namespace whose keys are variables of all pods. `env` overrides them. */
+    environmentSecret: objectName(253).optional(),
     /** The volume claims of the namespace that all pods mount, for tables or models outside an object store. */
     volumes: z.array(Volume).default([]),
     /** The side car in each pod that preserves Ray's logs: the image of Fluent Bit and a config map of the namespace. */

@@ -201,10 +201,12 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
     ...(group.numGpus > 0 && { [gpuResource]: String(group.numGpus) }),
   };
   const env = environment(parameters, group);
+  const { environmentSecret } = parameters;
   return {
     name: `ray-${group.kind}`,
     image: group.image ?? imageOf(parameters, group),
     ...(env.length > 0 && { env }),
+    ...(environmentSecret !== undefined && { envFrom: [{ secretRef: { name: environmentSecret } }] }),
     ...(group.kind === "head" && {
       ports: [
         { name: "gcs-server", containerPort: 6379 },

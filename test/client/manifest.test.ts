@@ -71,6 +71,12 @@ describe("the RayCluster", () => {
     ]);
   });
 
+  test("passes the keys of a secret to all pods as variables", () => {
+    const { headGroupSpec, workerGroupSpecs } = manifest({ ...groups, environmentSecret: "bucket-credentials" }).spec;
+    for (const { template } of [headGroupSpec, ...workerGroupSpecs])
+      expect(template.spec.containers[0].envFrom).toEqual([{ secretRef: { name: "bucket-credentials" } }]);
+  });
+
   test("has a head of the stack's priority, unless it is given another", () => {
     const prioritiesOf = (options: Partial<ClusterOptions>) => {
       const { headGroupSpec, workerGroupSpecs } = manifest({ ...groups, ...options }).spec;
