@@ -34,7 +34,11 @@ interface RefFile {
 
 /** Returns the key of the file of a ref. Lance encodes slashes in the names of branches. */
 export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string): string {
-  return `${parseLocation(table.location).path}/${kind.folder}/${encodeURIComponent(name)}.json`;
+  return `${folderOf(table, kind)}/${encodeURIComponent(name)}.json`;
+}
+
+function folderOf(table: TableRecord, { folder }: RefKind<unknown>): string {
+  return `${parseLocation(table.location).path}/${folder}`;
 }
 
 /** Returns the ref with a name; undefined if none exists. */
@@ -56,9 +60,8 @@ export async function listRefs<Contents>(
   after = "",
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Ref<Contents>[]> {
-  const location = parseLocation(table.location);
-  const objects = await storage.at(location);
-  const files = (await listFiles(objects, `${location.path}/${kind.folder}`)).filter(({ name }) => name > after);
+  const objects = await storage.at(parseLocation(table.location));
+  const files = (await listFiles(objects, folderOf(table, kind))).filter(({ name }) => name > after);
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
     const batch = files.slice(from, from + readAtOnce);
@@ -73,10 +76,9 @@ export async function listRefs<Contents>(
 export async function listRefNames(
   { storage }: Pick<StoreParts, "storage">,
   table: TableRecord,
-  { folder }: RefKind<unknown>,
+  kind: RefKind<unknown>,
 ): Promise<readonly string[]> {
-  const location = parseLocation(table.location);
-  const files = await listFiles(await storage.at(location), `${location.path}/${folder}`);
+  const files = await listFiles(await storage.at(parseLocation(table.location)), folderOf(table, kind));
   return files.map(({ name }) => name);
 }
 
