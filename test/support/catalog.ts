@@ -164,8 +164,9 @@ async function readAnswer<Name extends OperationName>(
   contract: AnyContract,
   response: Response,
 ): Promise<Answer<Name>> {
+  // The pipe locks the body. Otherwise fetch would cancel it as soon as the response is garbage.
   if (response.ok && arrowTypeOf(contract.response) !== undefined && response.body !== null)
-    return answerOf(contract, response, response.body);
+    return answerOf(contract, response, response.body.pipeThrough(new TransformStream()));
   const text = await response.text();
   const where = `${contract.operationId} answered ${response.status} ${text}`;
   if (!response.ok) {
