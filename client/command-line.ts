@@ -14,7 +14,7 @@ import { isLocal } from "./commands/local.ts";
 import { loginCommand, logoutCommand } from "./commands/login.ts";
 import { namespacesCommand } from "./commands/namespaces.ts";
 import { handedOver, runProgram } from "./commands/other-program.ts";
-import { tell } from "./commands/output.ts";
+import { log } from "./commands/output.ts";
 import { quickstartCommand } from "./commands/quickstart.ts";
 import { branchesCommand, tagsCommand } from "./commands/refs.ts";
 import { runCommand } from "./commands/run.ts";
@@ -33,7 +33,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     else {
-      tell(`tiltyard: ${reportOf(error)}`);
+      log(`tiltyard: ${reportOf(error)}`);
       // The client itself throws a CatalogError for an invalid identifier.
       const isUsage = [UsageError, ParameterError, CatalogError].some((type) => error instanceof type);
       if (isUsage) process.exitCode = exitCodes.usage;

@@ -52,7 +52,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     // The exit code of an invalid command line is 2, as in `tiltyard`. Commander has already printed the error.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      tell(formatError(error));
+      log(formatError(error));
       process.exitCode = 1;
     }
   }
@@ -124,18 +124,18 @@ async function run(options: Options): Promise<void> {
       startMs,
       roomMs: options.roomMinutes * 60_000,
     },
-    ({ job, text }) => tell(`job ${job}: ${text}`),
+    ({ job, text }) => log(`job ${job}: ${text}`),
   );
   try {
     await platform.list();
-    tell(`running the jobs of ${catalog.url}`);
+    log(`running the jobs of ${catalog.url}`);
     await Promise.all([
       repeat(
         () => reconciler.reconcile(),
         // A process that waits for a job starts it sooner than the next pass.
-        { pauseMs: pauseMs.passes, signal, tell, wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew() },
+        { pauseMs: pauseMs.passes, signal, log, wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew() },
       ),
-      repeat(() => reap(tell), { pauseMs: pauseMs.reaping, signal, tell }),
+      repeat(() => reap(log), { pauseMs: pauseMs.reaping, signal, log }),
     ]);
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -150,7 +150,7 @@ function rayOf({ address, local, numCpus }: Options, environment: Environment, s
     const named = { dashboardUrl: address, jobs: new JobsApi(address, environment.rayToken) };
     return { get: async () => named, [Symbol.asyncDispose]: async () => {} };
   }
-  return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, tell }) : undefined;
+  return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, log }) : undefined;
 }
 
 /** Returns the specified catalog, or the one that `npm start` runs in this folder. */
@@ -162,6 +162,6 @@ function catalogOf({ catalog }: Options, environment: Environment): { readonly u
   return { url, apiKey };
 }
 
-function tell(text: string): void {
+function log(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -90,7 +90,7 @@ export class CatalogJobs {
   }
 
   /** Creates the key of an attempt. @returns undefined if another client has changed the job's status. */
-  makeKey(id: string, attempt: number): Promise<string | undefined> {
+  createKey(id: string, attempt: number): Promise<string | undefined> {
     return unlessMoved(async () => (await this.#management.createJobKey({ id: parseIdentifier(id), attempt })).key);
   }
 
@@ -105,7 +105,7 @@ export class CatalogJobs {
   }
 
   /** Records why a running job waits, or that it no longer waits. */
-  async tellLack(job: OpenJob, lack: string | undefined): Promise<void> {
+  async reportLack(job: OpenJob, lack: string | undefined): Promise<void> {
     const isKnown = lack === undefined ? !isWaiting(job.reason) : job.reason === waitFor(lack);
     if (!isKnown) await this.beat(job, lack);
   }

@@ -6,17 +6,17 @@ export class KeptRay implements AsyncDisposable {
   readonly #env: NodeJS.ProcessEnv;
   readonly #numCpus: number | undefined;
   readonly #signal: AbortSignal;
-  readonly #tell: (text: string) => void;
+  readonly #log: (text: string) => void;
   #started: Promise<LocalRay> | undefined;
 
   constructor(options: {
     readonly env: NodeJS.ProcessEnv;
     readonly numCpus?: number | undefined;
     readonly signal: AbortSignal;
-    readonly tell: (text: string) => void;
+    readonly log: (text: string) => void;
   }) {
     [this.#env, this.#numCpus] = [options.env, options.numCpus];
-    [this.#signal, this.#tell] = [options.signal, options.tell];
+    [this.#signal, this.#log] = [options.signal, options.log];
   }
 
   /** Returns the running Ray or starts one. @throws LocalRayError; the reason of the signal. */
@@ -26,7 +26,7 @@ export class KeptRay implements AsyncDisposable {
     // The scope may have stopped the Ray meanwhile.
     this.#signal.throwIfAborted();
     if (present !== undefined) {
-      this.#tell("Ray has ended; starting another one");
+      this.#log("Ray has ended; starting another one");
       await present[Symbol.asyncDispose]();
     }
     this.#started = this.#start();
@@ -43,7 +43,7 @@ export class KeptRay implements AsyncDisposable {
       signal: this.#signal,
       ...(this.#numCpus !== undefined && { numCpus: this.#numCpus }),
     });
-    this.#tell(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}`);
+    this.#log(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}`);
     return ray;
   }
 

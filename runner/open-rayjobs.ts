@@ -25,7 +25,7 @@ type Place = z.output<typeof RunnerFile>["teams"][string];
 /** The platform of jobs on Kubernetes, with the deletion of orphaned Ray clusters. */
 interface RayJobs {
   readonly platform: Platform;
-  readonly reap: (tell: (text: string) => void) => Promise<void>;
+  readonly reap: (log: (text: string) => void) => Promise<void>;
 }
 
 /**
@@ -61,10 +61,10 @@ export async function openRayJobs(
   );
   return {
     platform: teams.length === 0 ? own : new TeamPlatform(own, new Map(ofTeams)),
-    reap: async (tell) => {
+    reap: async (log) => {
       for (const each of clusters)
         for (const { name, owner } of await reapRayClusters(each))
-          tell(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
+          log(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
     },
   };
 }

@@ -120,7 +120,7 @@ export class RayPlatform implements Platform {
     const ray = await this.#options.ray();
     const { catalogUrl, leaseSeconds } = this.#options;
     this.#last = { env, at: performance.now() };
-    const standby = await this.#takeStandby(ray, env);
+    const standby = await this.#claimStandby(ray, env);
     if (standby !== undefined) {
       this.#assigned.set(standby.submissionId, { name: nameOf(job.id, number), jobId: job.id, standby });
       standby.assign(argumentsOf(job.id, number, leaseSeconds), apiKey);
@@ -141,7 +141,7 @@ export class RayPlatform implements Platform {
   }
 
   /** Returns the process that waits in an environment, once. */
-  async #takeStandby(ray: SubmittedRay, env: Runtime["env"]): Promise<Standby | undefined> {
+  async #claimStandby(ray: SubmittedRay, env: Runtime["env"]): Promise<Standby | undefined> {
     const standby = this.#standby;
     if (standby === undefined || !standby.fits(ray, env)) return undefined;
     this.#standby = undefined;

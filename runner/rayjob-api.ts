@@ -159,7 +159,7 @@ export class RayJobApi extends NamespaceApi {
   }
 
   /** Sets a RayJob as the owner of the Secret with its name, so that both are deleted together. @throws KubernetesError */
-  async giveSecret(name: string, { uid = "" }: V1ObjectMeta): Promise<void> {
+  async setSecretOwner(name: string, { uid = "" }: V1ObjectMeta): Promise<void> {
     const owner = { apiVersion: "ray.io/v1", kind: "RayJob", name, uid };
     await this.#patchSecret(name, { metadata: { ownerReferences: [owner] } });
   }

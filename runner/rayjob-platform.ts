@@ -132,7 +132,7 @@ export class RayJobPlatform implements Platform {
       if (await this.#standby.assign({ name: place, rayJobIn, annotations, secret })) return;
       throw new PlaceLostError(`the RayJob ${place} no longer waits for an attempt`);
     }
-    await this.#standby.giveWay();
+    await this.#standby.deleteAll();
     // The key must exist before the pods that would wait for it.
     await api.putSecret(name, { apiKey });
     const entrypoint = entrypointOf(job.id, number, leaseSeconds);
@@ -144,7 +144,7 @@ export class RayJobPlatform implements Platform {
         if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
         throw invalid.includes(error.status) || error.isDenied ? new NeedsError(error.message) : error;
       });
-    if (created?.metadata !== undefined) await api.giveSecret(name, created.metadata);
+    if (created?.metadata !== undefined) await api.setSecretOwner(name, created.metadata);
   }
 
   /** Deletes the key unless another runner has created a RayJob of this name, which needs it. */

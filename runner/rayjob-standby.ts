@@ -86,7 +86,7 @@ export class RayJobStandby {
     const { metadata, status } = taken;
     if (status?.rayClusterName) this.#refreshes.set(status.rayClusterName, refreshPasses);
     await this.#refresh();
-    if (metadata !== undefined) await this.#api.giveSecret(name, metadata);
+    if (metadata !== undefined) await this.#api.setSecretOwner(name, metadata);
     return true;
   }
 
@@ -112,7 +112,7 @@ export class RayJobStandby {
   }
 
   /** Deletes the standbys of the namespace, so that an attempt in another environment gets their resources. */
-  async giveWay(): Promise<void> {
+  async deleteAll(): Promise<void> {
     await this.#delete(() => true);
   }
 

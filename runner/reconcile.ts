@@ -39,7 +39,7 @@ export class Reconciler {
   readonly #jobs: CatalogJobs;
   readonly #platform: Platform;
   readonly #limits: Limits;
-  readonly #tell: (event: Event) => void;
+  readonly #log: (event: Event) => void;
   readonly #unchanged = new Unchanged();
   /** The attempts that were submitted again, with the state of their jobs at that time. Each state is submitted only once. */
   #resubmitted = new Set<string>();
@@ -47,10 +47,10 @@ export class Reconciler {
   constructor(
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
     limits: Limits,
-    tell: (event: Event) => void,
+    log: (event: Event) => void,
   ) {
     [this.#jobs, this.#platform] = [jobs, platform];
-    [this.#limits, this.#tell] = [limits, tell];
+    [this.#limits, this.#log] = [limits, log];
   }
 
   /** Runs one pass. It may fail halfway, and the next pass continues. */
@@ -60,12 +60,12 @@ export class Reconciler {
     const open = await this.#jobs.listOpen();
     const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
     const starting = attempts.filter(({ state }) => state === "starting");
-    const homeless = attempts.filter(needsRoom);
+    const withoutRoom = attempts.filter(needsRoom);
     this.#unchanged.keep([
       ...open.map(heartbeatKey),
       ...final.map(finalKey),
       ...starting.map(startingKey),
-      ...homeless.map(roomKey),
+      ...withoutRoom.map(roomKey),
     ]);
 
     this.#resubmitted = new Set(open.map(heartbeatKey).filter((key) => this.#resubmitted.has(key)));
@@ -84,9 +84,9 @@ export class Reconciler {
     if (job.attempt === 0) return false;
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
     if (attempt !== undefined && needsRoom(attempt) && this.#unchanged.forMs(roomKey(attempt)) >= this.#limits.roomMs)
-      return this.#endInVain(job, attempt);
+      return this.#failForLackOfRoom(job, attempt);
     if (attempt?.state === "queued" || attempt?.state === "waiting") return this.#jobs.beat(job, attempt.lack);
-    if (attempt?.state === "running") await this.#jobs.tellLack(job, attempt.lack);
+    if (attempt?.state === "running") await this.#jobs.reportLack(job, attempt.lack);
     if (attempt?.state === "ended")
       return this.#afterAttempt(job, attempt, attempt.message ?? "it ended without a result");
     if (attempt?.state === "starting") {
@@ -94,14 +94,14 @@ export class Reconciler {
       const limit = `it did not start within ${minutes(this.#limits.startMs)}`;
       return this.#supersede(job, attempt, attempt.message === undefined ? limit : `${limit}: ${attempt.message}`);
     }
-    if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#submitAnew(job);
+    if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#resubmit(job);
     if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
     return this.#supersede(job, attempt, "its heartbeat stopped");
   }
 
   /** Stops an attempt that has failed to report. @returns False if the job waits for its next attempt. */
   async #supersede(job: OpenJob, attempt: PlatformAttempt | undefined, reason: string): Promise<boolean> {
-    this.#tell({ job: job.id, text: `attempt ${job.attempt} is stopped: ${reason}` });
+    this.#log({ job: job.id, text: `attempt ${job.attempt} is stopped: ${reason}` });
     await this.#platform.stop({ jobId: job.id, number: job.attempt });
     return this.#afterAttempt(job, attempt, reason);
   }
@@ -121,8 +121,8 @@ export class Reconciler {
    * Submits an attempt again. Its name is derived from the attempt, so it exists only once, and only one of several
    * processes begins.
    */
-  async #submitAnew(job: OpenJob): Promise<true> {
-    this.#tell({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
+  async #resubmit(job: OpenJob): Promise<true> {
+    this.#log({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
     await this.#submit(job, job.attempt);
     this.#resubmitted.add(heartbeatKey(job));
     return true;
@@ -132,10 +132,10 @@ export class Reconciler {
    * Fails a job that waited too long, because another attempt would wait too. Its attempt is stopped like that of any
    * ended job.
    */
-  async #endInVain(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
+  async #failForLackOfRoom(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
     const text = `abandoned after ${minutes(this.#limits.roomMs)} without room: ${lack}`;
     await this.#jobs.fail(job.id, job.attempt, { reason: text });
-    this.#tell({ job: job.id, text });
+    this.#log({ job: job.id, text });
     return true;
   }
 
@@ -157,7 +157,7 @@ export class Reconciler {
     }
     const text = `abandoned after ${job.attempt} attempts: ${reason}`;
     await this.#jobs.fail(job.id, job.attempt, await describe(text));
-    this.#tell({ job: job.id, text });
+    this.#log({ job: job.id, text });
     return true;
   }
 
@@ -182,14 +182,14 @@ export class Reconciler {
     const number = job.attempt + 1;
     const platform = await this.#platform.describe(job, number);
     if (!(await this.#jobs.claimNext(job, platform))) return true;
-    this.#tell({ job: job.id, text: `attempt ${number}` });
+    this.#log({ job: job.id, text: `attempt ${number}` });
     return this.#submit({ ...job, platform }, number);
   }
 
   /** Submits a claimed attempt. @returns False if the job waits for another attempt or has failed. */
   async #submit(job: OpenJob, number: number): Promise<boolean> {
     try {
-      const apiKey = await this.#jobs.makeKey(job.id, number);
+      const apiKey = await this.#jobs.createKey(job.id, number);
       if (apiKey === undefined) return true;
       await this.#platform.start({ job, number, apiKey });
       return true;
@@ -201,7 +201,7 @@ export class Reconciler {
         throw error;
       }
       await this.#jobs.fail(job.id, number, { reason: error.message });
-      this.#tell({ job: job.id, text: error.message });
+      this.#log({ job: job.id, text: error.message });
       return false;
     }
   }
@@ -229,7 +229,7 @@ export class Reconciler {
       // A job that was opened after the list was read has not ended.
       if (status === "Queued" || status === "Running") continue;
       if (hasStarted && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
-      this.#tell({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
+      this.#log({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
       await this.#platform.stop(attempt);
     }
   }

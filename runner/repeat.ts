@@ -17,7 +17,7 @@ const wakeMs = 200;
 interface RepeatOptions {
   readonly pauseMs: number;
   readonly signal: AbortSignal;
-  readonly tell: (text: string) => void;
+  readonly log: (text: string) => void;
   /** Is called repeatedly during a pause after success, and ends the pause by returning true. */
   readonly wake?: () => Promise<boolean>;
 }
@@ -29,7 +29,7 @@ interface RepeatOptions {
  * @throws Permanent failures.
  */
 export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
-  const { pauseMs, signal, tell, wake } = options;
+  const { pauseMs, signal, log, wake } = options;
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   for (let failures = 0; !signal.aborted; ) {
@@ -39,7 +39,7 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
     } catch (error) {
       if (signal.aborted) return;
       if (!mayPass(error)) throw error;
-      tell(error.message);
+      log(error.message);
       failures++;
     }
     if (failures > 0) await pause(backoffMs(failures - 1, backoff));

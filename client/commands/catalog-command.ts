@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
 import { type CatalogTargetOptions, requiredCatalog } from "./catalog-target.ts";
-import { type JsonOption, jsonOption, tell } from "./output.ts";
+import { type JsonOption, jsonOption, log } from "./output.ts";
 
 export type CatalogOptions = JsonOption & CatalogTargetOptions;
 
@@ -26,6 +26,6 @@ export interface Clients {
 /** Creates clients of the catalog for a command and prints the name of the catalog. @throws UsageError */
 export function catalogOf(options: CatalogOptions): Clients {
   const { from, ...target } = requiredCatalog(options);
-  tell(`catalog: ${target.url} (from ${from})`);
+  log(`catalog: ${target.url} (from ${from})`);
   return { catalog: createCatalogClient(target), management: createManagementClient(target) };
 }

@@ -56,7 +56,7 @@ async function doctor(options: Options): Promise<void> {
       ...{ nodeLimits: stack?.nodeLimits, catalogNamespace: stack?.catalogNamespace },
       bucketAccess: stack?.rayBucketAccess,
       runsJobs: stack && stack.jobRayClusters !== undefined,
-      onPod: (name) => progress.tell(`waiting for the pod ${name}, which tries the bucket`),
+      onPod: (name) => progress.show(`waiting for the pod ${name}, which tries the bucket`),
     }),
   ]);
   progress.end();

@@ -5,7 +5,7 @@ import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { listed } from "./listed.ts";
 import { addLocalOption } from "./local.ts";
-import { print, printTable, tell } from "./output.ts";
+import { log, print, printTable } from "./output.ts";
 
 /** Creates the command `grants`, which adds, lists and removes roles of principals on namespaces. */
 export function grantsCommand(): Command {
@@ -20,7 +20,7 @@ export function grantsCommand(): Command {
       const { catalog, management } = catalogOf(options);
       const id = parseIdentifier(namespace);
       await management.putGrant({ id, principal, role });
-      if (!(await namespaceExists(catalog, id))) tell(`warning: the namespace ${namespace} does not exist yet`);
+      if (!(await namespaceExists(catalog, id))) log(`warning: the namespace ${namespace} does not exist yet`);
       print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
     });
 

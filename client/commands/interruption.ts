@@ -1,7 +1,7 @@
 import { onNpmExit } from "@tiltyard/protocol/parent";
 import { failuresOf, reportOf } from "./error-message.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { tell } from "./output.ts";
+import { log } from "./output.ts";
 
 /** The advice about a Ray cluster that an interrupted command did not delete. */
 export const clusterLeftOver = "delete the rest with: tiltyard cluster reap";
@@ -19,10 +19,10 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<void>
   const hint = leftOver === undefined ? "" : `; ${leftOver}`;
   const interrupt = () => {
     if (signal.aborted) {
-      tell(`\nexited at once${hint}`);
+      log(`\nexited at once${hint}`);
       process.exit(exitCodes.interrupted);
     }
-    tell("\nstopping; interrupt again to exit at once");
+    log("\nstopping; interrupt again to exit at once");
     controller.abort();
   };
   const stop = () => controller.abort();
@@ -34,7 +34,7 @@ export async function interruptible(work: (signal: AbortSignal) => Promise<void>
   } catch (error) {
     if (!signal.aborted) throw error;
     const failures = failuresOf(error).filter((each) => !(each instanceof Error && each.name === "AbortError"));
-    for (const failure of failures) tell(`tiltyard: ${reportOf(failure)}${hint}`);
+    for (const failure of failures) log(`tiltyard: ${reportOf(failure)}${hint}`);
   } finally {
     process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
     process.stdout.off("error", stop);

@@ -30,7 +30,7 @@ export async function watchJob(
 ): Promise<void> {
   using progress = new Progress();
   const deadline = Date.now() + runnerTimeoutMs;
-  let told = "";
+  let reported = "";
   for (;;) {
     const job = await describeJob(management, id).catch((error) => {
       const isAway = error instanceof CatalogRequestError && error.status >= 500;
@@ -40,8 +40,8 @@ export async function watchJob(
     const isStuck = job !== undefined && isUnclaimed(job) && Date.now() > deadline;
     const progressed = job === undefined ? "the catalog does not respond; retrying" : describeProgress(job);
     const text = isStuck ? `${progressed}: ${noRunner}` : progressed;
-    if (text !== told) progress.tell(text);
-    told = text;
+    if (text !== reported) progress.show(text);
+    reported = text;
     if (job !== undefined && job.status !== "Queued" && job.status !== "Running") {
       progress.end();
       print(options, job, `${job.status}${job.reason === undefined ? "" : `: ${job.reason}`}`);

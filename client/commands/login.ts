@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { createManagementClient } from "../catalog/catalog-client.ts";
 import { developmentKeyFor } from "./catalog-target.ts";
 import { UsageError } from "./exit-codes.ts";
-import { type JsonOption, jsonOption, print, tell } from "./output.ts";
+import { type JsonOption, jsonOption, log, print } from "./output.ts";
 import { defaultProfile, findProfile, profilesFile, storeProfile } from "./profiles.ts";
 import { httpUrl } from "./target.ts";
 
@@ -74,6 +74,6 @@ async function readKey(): Promise<string> {
   process.stderr.write("API key: ");
   // Ctrl-D ends the input without a line.
   const { value = "" } = await reader[Symbol.asyncIterator]().next();
-  tell("");
+  log("");
   return value.trim();
 }

@@ -8,11 +8,11 @@ export async function makeCluster(parameters: ClusterParameters, signal: AbortSi
   const { name, namespace } = parameters;
   using progress = new Progress();
   // This message remains until a state is known, because an unresponsive API server is called repeatedly.
-  progress.tell(`creating the Ray cluster ${name} in ${namespace}`);
+  progress.show(`creating the Ray cluster ${name} in ${namespace}`);
   // The library of Kubernetes loads slowly, so it is loaded only after the options are valid.
   const { provisionRayCluster } = await import("../ray/provision.ts");
   return await provisionRayCluster(parameters, {
-    onProgress: (state) => progress.tell(describeProgress(name, state)),
+    onProgress: (state) => progress.show(describeProgress(name, state)),
     signal,
     handleSignals: false,
   });

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { addCatalogCommand, type CatalogOptions, type Clients, catalogOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
 import { watchJob } from "./job-progress.ts";
-import { print, tell } from "./output.ts";
+import { log, print } from "./output.ts";
 import { addRequestOptions, type RequestFields, requestOf } from "./request-options.ts";
 
 interface Options extends CatalogOptions {
@@ -64,7 +64,7 @@ function addOpening<C extends AnyContract>(
     const clients = catalogOf(options);
     const { job_id } = await open(clients, { ...requestOf(contract, command), id: parseIdentifier(id) });
     if (options.watch !== true) return print(options, { job_id }, job_id);
-    tell(`job ${job_id}`);
+    log(`job ${job_id}`);
     await interruptible((signal) => watchJob(clients.management, job_id, options, signal));
   });
 }

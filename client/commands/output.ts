@@ -26,7 +26,7 @@ export function print({ json }: JsonOption, value: unknown, text: string): void 
 }
 
 /** Prints a line to standard error, such as a warning or the progress of a command. */
-export function tell(text: string): void {
+export function log(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
@@ -55,8 +55,8 @@ export class Progress implements Disposable {
   readonly #stream = process.stderr;
   #isOpen = false;
 
-  tell(text: string): void {
-    if (!this.#stream.isTTY) return void tell(text);
+  show(text: string): void {
+    if (!this.#stream.isTTY) return void log(text);
     const width = Math.max(this.#stream.columns - 1, 20);
     const line = printable(text, "");
     this.#stream.write(`\r\u001b[2K${line.length > width ? `${line.slice(0, width - 1)}…` : line}`);

@@ -31,7 +31,7 @@ export async function preparePython(requirements: string, progress: Progress, si
 
   // An interrupted run leaves an incomplete environment.
   rmSync(folder, { recursive: true, force: true });
-  progress.tell(`creating a Python environment in ${folder}`);
+  progress.show(`creating a Python environment in ${folder}`);
   const venv = await run(["python3", "-m", "venv", folder], () => {}, signal);
   if (venv.code !== 0) throw new Error(`python3 cannot create a virtual environment: ${installVenv}`);
 
@@ -48,8 +48,8 @@ export async function preparePython(requirements: string, progress: Progress, si
 
   function onLine(line: string): void {
     const [, name] = /^Collecting (\S+)/.exec(line) ?? [];
-    if (name !== undefined) progress.tell(`Python packages: ${++collected}/${packages} ${name}`);
-    if (line.startsWith("Installing")) progress.tell("Python packages: installing");
+    if (name !== undefined) progress.show(`Python packages: ${++collected}/${packages} ${name}`);
+    if (line.startsWith("Installing")) progress.show("Python packages: installing");
   }
 }
 

@@ -10,7 +10,7 @@ import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { describeJob, describeProgress } from "./job-progress.ts";
 import { findProgram } from "./other-program.ts";
-import { Progress, tell } from "./output.ts";
+import { log, Progress } from "./output.ts";
 import { preparePython } from "./python-environment.ts";
 import { startCatalog } from "./run-local.ts";
 
@@ -50,7 +50,7 @@ async function quickstart(signal: AbortSignal): Promise<void> {
   using progress = new Progress();
   const runner = findProgram("runner");
   const python = await preparePython(join(dirname(runner), "job/requirements.txt"), progress, signal);
-  progress.tell("starting the catalog of this folder, data/");
+  progress.show("starting the catalog of this folder, data/");
   await using catalog = await startCatalog(signal);
   const environment = {
     ...process.env,
@@ -58,17 +58,17 @@ async function quickstart(signal: AbortSignal): Promise<void> {
     TILTYARD_CATALOG_URL: catalog.url,
     ...(catalog.apiKey !== undefined && { TILTYARD_API_KEY: catalog.apiKey }),
   };
-  progress.tell("starting the runner, and Ray on this machine");
+  progress.show("starting the runner, and Ray on this machine");
   await using running = new Companion([process.execPath, runner, "--local", "--standby-minutes", "0"], environment);
 
-  progress.tell(`creating the table ${table} with ${rows} films`);
+  progress.show(`creating the table ${table} with ${rows} films`);
   await prepareTable(catalog, join(python, "python"), environment);
   const job = await post(catalog, `/v1/table/${table}/backfill_column`, { column });
   progress.end();
-  tell(`POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}`);
+  log(`POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}`);
   await untilEnded(catalog, String(job.job_id), running, progress, signal);
   showRows(join(python, "python"), environment);
-  tell("stopping Ray and the catalog");
+  log("stopping Ray and the catalog");
   process.stdout.write(next);
 }
 
@@ -98,12 +98,12 @@ async function untilEnded(
   signal: AbortSignal,
 ): Promise<void> {
   const management = createManagementClient(catalog);
-  let told = "";
+  let reported = "";
   for (;;) {
     const job = await describeJob(management, id);
     const text = job.status === "Queued" ? "Queued: waiting for Ray" : describeProgress(job);
-    if (text !== told) progress.tell(text);
-    told = text;
+    if (text !== reported) progress.show(text);
+    reported = text;
     if (job.status === "Succeeded") return;
     if (job.status === "Failed" || job.status === "Canceled") {
       process.exitCode = exitCodes.jobFailed;

@@ -2,7 +2,7 @@ import { JobError } from "../ray/dashboard.ts";
 import type { Job, JobDetails, JobRequest, JobsApi } from "../ray/jobs.ts";
 import { submitTracked, type Tracking } from "../ray/tracked-job.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { type JsonOption, print, tell } from "./output.ts";
+import { type JsonOption, log, print } from "./output.ts";
 
 /** The time within which a job should end after a stop request. */
 const stopTimeoutMs = 30_000;
@@ -17,7 +17,7 @@ export async function runJob(
 ): Promise<void> {
   const tracked = tracking === undefined ? undefined : await submitTracked(jobs, request, tracking);
   const job = tracked?.job ?? (await jobs.submit(request));
-  tell(`job ${job.id}${tracked ? `, transaction ${tracked.transactionId}` : ""}`);
+  log(`job ${job.id}${tracked ? `, transaction ${tracked.transactionId}` : ""}`);
   // The error is handled below. Until then, it must not count as unhandled.
   tracked?.done.catch(() => {});
   try {
@@ -33,7 +33,7 @@ export async function runJob(
     throw signal.aborted ? new JobError(`job ${job.id}: ${notStopped}`, { cause: error }) : error;
   });
   if (json) print({ json }, { ...details, transaction_id: tracked?.transactionId }, "");
-  else tell(`job ${job.id} ${details.status}${reasonOf(details)}`);
+  else log(`job ${job.id} ${details.status}${reasonOf(details)}`);
   process.exitCode = exitCodeOf(details);
 }
 

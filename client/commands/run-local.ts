@@ -7,7 +7,7 @@ import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { findProgram } from "./other-program.ts";
-import { type JsonOption, tell } from "./output.ts";
+import { type JsonOption, log } from "./output.ts";
 import { runJob } from "./run-job.ts";
 
 const catalogStartTimeoutMs = 60_000;
@@ -23,11 +23,11 @@ export async function runLocally(command: readonly string[], options: JobOptions
     await using catalog =
       named === undefined ? await startCatalog(signal) : { ...named, [Symbol.asyncDispose]: async () => {} };
     const tracking = trackingOf(options, catalog);
-    tell("starting Ray on this machine");
+    log("starting Ray on this machine");
     await using ray = await startLocalRay({ env: environmentOf(catalog), signal });
-    tell(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}; catalog: ${catalog.url}`);
+    log(`Ray ${ray.version} is ready; dashboard: ${ray.dashboardUrl}; catalog: ${catalog.url}`);
     await runJob(ray.jobs, jobRequest(command, options), { ...options, tracking, signal });
-    tell("stopping Ray");
+    log("stopping Ray");
   });
 }
 

@@ -3,7 +3,7 @@ import { UsageError } from "./exit-codes.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { makeCluster } from "./make-cluster.ts";
-import { type JsonOption, jsonOption, tell } from "./output.ts";
+import { type JsonOption, jsonOption, log } from "./output.ts";
 import { runJob } from "./run-job.ts";
 import { runLocally } from "./run-local.ts";
 import { addTargetOptions, readTarget } from "./target.ts";
@@ -38,9 +38,9 @@ Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters
       const tracking = trackingOf(options);
       await interruptible(async (signal) => {
         await using cluster = await makeCluster(parameters, signal);
-        tell(`the Ray cluster ${cluster.name} is ready; dashboard: ${cluster.dashboardUrl}`);
+        log(`the Ray cluster ${cluster.name} is ready; dashboard: ${cluster.dashboardUrl}`);
         await runJob(cluster.jobs, jobRequest(command, options), { ...options, tracking, signal });
-        tell(`deleting the Ray cluster ${cluster.name}`);
+        log(`deleting the Ray cluster ${cluster.name}`);
       }, clusterLeftOver);
     });
 }

@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import { z } from "zod";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { UsageError } from "./exit-codes.ts";
-import { print, tell } from "./output.ts";
+import { log, print } from "./output.ts";
 import { readYaml } from "./target.ts";
 
 interface Options extends CatalogOptions {
@@ -33,7 +33,7 @@ export function addPolicyCommand(jobs: Command): void {
       print(options, policy, stringify(policy).trimEnd());
       const { problems } = await management.listPolicyProblems({ id });
       for (const { policy: name, column, problem } of problems)
-        tell(`${name}${column === undefined ? "" : ` of ${column}`} opens no jobs: ${problem}`);
+        log(`${name}${column === undefined ? "" : ` of ${column}`} opens no jobs: ${problem}`);
     });
 }
 

@@ -77,9 +77,9 @@ function reasonsOfCluster(cluster: RayClusterObject, lacksPods: boolean, events:
   if (!lacksPods) return [];
   const failure = cluster.status?.conditions?.find((each) => each.type === "ReplicaFailure" && each.status === "True");
   const warning = events.findLast((event) => event.type === "Warning");
-  const told = failure?.message ?? warning?.message ?? cluster.status?.reason;
+  const reported = failure?.message ?? warning?.message ?? cluster.status?.reason;
   // KubeRay writes the kind of its failure on a separate line.
-  if (told !== undefined && told !== "") return [told.replaceAll(/\s+/g, " ")];
+  if (reported !== undefined && reported !== "") return [reported.replaceAll(/\s+/g, " ")];
   if (cluster.status !== undefined) return [];
   return ["the KubeRay operator did not respond. Is it running, and does it watch this namespace?"];
 }

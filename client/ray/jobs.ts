@@ -186,7 +186,7 @@ export class Job {
 /** Returns each line of an output once, although the output is read several times from its beginning. */
 class FreshLines {
   #position = 0;
-  #told = 0;
+  #printed = 0;
   /** The incomplete last line so far. */
   #begun = "";
 
@@ -195,9 +195,9 @@ class FreshLines {
   }
 
   *add(text: string): Generator<string, void> {
-    const fresh = text.slice(Math.max(this.#told - this.#position, 0));
+    const fresh = text.slice(Math.max(this.#printed - this.#position, 0));
     this.#position += text.length;
-    this.#told = Math.max(this.#told, this.#position);
+    this.#printed = Math.max(this.#printed, this.#position);
     const lines = (this.#begun + fresh).split("\n");
     this.#begun = lines.pop() ?? "";
     yield* lines;

@@ -131,25 +131,25 @@ export async function provisionRayCluster(
   const { identity, before } = await createOrAdopt(api, parameters, owner, signal);
   const lease = keepLease(api, identity, parameters.leaseSeconds);
   let forwarding: Forwarding | undefined;
-  const letGo = async () => {
+  const stopUse = async () => {
     release();
     lease.stop();
     await forwarding?.[Symbol.asyncDispose]();
   };
   const close = async () => {
-    await letGo();
+    await stopUse();
     await remove(api, identity);
   };
   const detach = async (until: Date) => {
-    await letGo();
+    await stopUse();
     if (!(await api.renewLease(identity, until)))
       throw new ProvisionError(`the RayCluster ${name} was deleted by another client`);
   };
-  const giveBack = async (values: Annotations) => {
-    await letGo();
+  const restore = async (values: Annotations) => {
+    await stopUse();
     await api.annotate(identity, values);
   };
-  let leave = before === undefined ? close : () => giveBack(before);
+  let leave = before === undefined ? close : () => restore(before);
   const release = handleSignals ? onSignals(() => leave()) : () => {};
 
   try {
@@ -193,8 +193,8 @@ async function createOrAdopt(
     const { metadata } = (await api.find(name)) ?? {};
     const theirs = metadata?.annotations?.[annotations.owner];
     const identity = { name, uid: metadata?.uid };
-    const takeOver = async () => api.renewLease(identity, await leaseEnd(api, leaseSeconds), owner);
-    if (adopt && metadata?.deletionTimestamp === undefined && (await takeOver())) {
+    const adoptLease = async () => api.renewLease(identity, await leaseEnd(api, leaseSeconds), owner);
+    if (adopt && metadata?.deletionTimestamp === undefined && (await adoptLease())) {
       const leaseUntil = metadata?.annotations?.[annotations.leaseUntil];
       const before = { [annotations.owner]: theirs ?? null, [annotations.leaseUntil]: leaseUntil ?? null };
       return { identity, before };
@@ -256,7 +256,7 @@ async function waitUntilReady(
 ): Promise<void> {
   const wanted = workerGroups.reduce((sum, worker) => sum + worker.minReplicas, 1);
   const deadline = Date.now() + timeoutSeconds * 1000;
-  let told = "";
+  let reported = "";
   for (;;) {
     signal?.throwIfAborted();
     const look = () => Promise.all([api.find(name), api.pods(name), api.events(name)]);
@@ -264,13 +264,13 @@ async function waitUntilReady(
     if (cluster === undefined || cluster.metadata?.uid !== uid)
       throw new ProvisionError(`the RayCluster ${name} was deleted during its start`);
     const state = clusterState(cluster, wanted, pods, events);
-    if (formatState(state) !== told) {
-      told = formatState(state);
+    if (formatState(state) !== reported) {
+      reported = formatState(state);
       onProgress(state);
     }
     if (state.isReady) return;
     if (Date.now() >= deadline)
-      throw new ProvisionError(`the RayCluster ${name} was not ready after ${timeoutSeconds} s: ${told}`);
+      throw new ProvisionError(`the RayCluster ${name} was not ready after ${timeoutSeconds} s: ${reported}`);
     await sleep(pollMs, undefined, { signal });
   }
 }

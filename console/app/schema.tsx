@@ -19,7 +19,7 @@ export function Schema({ id, caller, state }: PageProps) {
   const mayFill = may(caller, "writer", id);
   const instead = (error: unknown) =>
     error instanceof ApiError && error.status === 406 ? (
-      <Note>This catalog cannot tell the schema: it does not open datasets.</Note>
+      <Note>This catalog cannot show the schema, because it does not open datasets.</Note>
     ) : undefined;
   return (
     <Loaded query={described} instead={instead}>

@@ -177,8 +177,8 @@ export function renamedTo(request: {
   readonly new_table_name: string;
   readonly new_namespace_id?: Identifier | undefined;
 }): Identifier {
-  const { id: present, new_namespace_id: asked = [], new_table_name: name } = request;
-  return [...(asked.length > 0 ? asked : present.slice(0, -1)), name];
+  const { id: present, new_namespace_id: requested = [], new_table_name: name } = request;
+  return [...(requested.length > 0 ? requested : present.slice(0, -1)), name];
 }
 
 const nullableInteger = optional(z.int());

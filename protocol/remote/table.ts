@@ -69,8 +69,8 @@ export function renamed(request: {
   readonly new_table_name: string;
   readonly new_namespace?: readonly string[] | undefined;
 }): readonly string[] {
-  const { id: present, database = [], new_namespace: asked = [], new_table_name: name } = request;
-  return [...(asked.length > 0 ? [...database, ...asked] : present.slice(0, -1)), name];
+  const { id: present, database = [], new_namespace: requested = [], new_table_name: name } = request;
+  return [...(requested.length > 0 ? [...database, ...requested] : present.slice(0, -1)), name];
 }
 
 export const remoteListTableTags = defineContract({

@@ -23,7 +23,7 @@ const forgottenBatch = 1_000;
 export function createFinishing(parts: StoreParts & { readonly log: Log }): Finishing {
   const { store, storage, log } = parts;
   /** The versions that this process is finishing. Readers of such a version wait for the same work. */
-  const underWay = new Map<string, Promise<VersionRecord | undefined>>();
+  const inProgress = new Map<string, Promise<VersionRecord | undefined>>();
   const placed: PlacedVersion[] = [];
   let noting: Promise<void> | undefined;
 
@@ -31,15 +31,15 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     try {
       const inPlace = await placeManifest(parts, located);
       if (inPlace !== undefined) {
-        // Until the placement is recorded, readers find the version in `underWay`.
+        // Until the placement is recorded, readers find the version in `inProgress`.
         note(inPlace);
         return { ...inPlace.record, finished: true };
       }
-      const finished = await takeBack(located);
-      underWay.delete(key);
+      const finished = await resolveUnplaced(located);
+      inProgress.delete(key);
       return finished;
     } catch (error) {
-      underWay.delete(key);
+      inProgress.delete(key);
       log.warn({ err: error, ...keysOf(located) }, "a version has no final name yet");
       const { record } = located;
       // If this insertion also fails, `findForgotten` finds the version.
@@ -54,7 +54,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
    * Withdraws a version. @returns The record if the version was placed meanwhile; undefined if the version does not
    * exist.
    */
-  async function takeBack(located: LocatedVersion): Promise<VersionRecord | undefined> {
+  async function resolveUnplaced(located: LocatedVersion): Promise<VersionRecord | undefined> {
     const { record } = located;
     const isWithdrawn = await withdraw(store, record);
     log.warn(
@@ -95,7 +95,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
         // `findForgotten` finds these versions later.
         log.warn({ err: error, versions: group.length }, "versions that have their final names are not recorded yet");
       }
-      for (const { record } of group) underWay.delete(keyOf(record));
+      for (const { record } of group) inProgress.delete(keyOf(record));
     }
     noting = undefined;
   }
@@ -125,10 +125,10 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
   function finish(located: LocatedVersion): Promise<VersionRecord | undefined> {
     if (located.record.finished) return Promise.resolve(located.record);
     const key = keyOf(located.record);
-    let work = underWay.get(key);
+    let work = inProgress.get(key);
     if (work === undefined) {
       work = place(located, key);
-      underWay.set(key, work);
+      inProgress.set(key, work);
     }
     return work;
   }

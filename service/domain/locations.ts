@@ -78,7 +78,7 @@ export function createLocations(warehouse: Location, assigned: readonly AllowedL
  * @param mayReclaim Reports whether the caller may write the deregistered table with this name.
  * @throws CatalogError TableAlreadyExists
  */
-export async function takeLocation(
+export async function claimLocation(
   session: Session,
   location: Location,
   mayReclaim: (identifier: Identifier) => boolean,

@@ -2,7 +2,7 @@ import { type Identifier, isSystemTable } from "@tiltyard/protocol";
 import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { insertTable, type TableRecord } from "../store/tables.ts";
-import { takeLocation } from "./locations.ts";
+import { claimLocation } from "./locations.ts";
 import { applyPolicy, hasPolicy } from "./policy.ts";
 import { requireFreeName } from "./require.ts";
 import { type Caller, catalogCaller } from "./transaction.ts";
@@ -36,7 +36,7 @@ export async function recordTable(
   mayReclaim: (identifier: Identifier) => boolean = () => false,
 ): Promise<TableRecord> {
   await requireFreeName(session, identifier);
-  await takeLocation(session, location, mayReclaim);
+  await claimLocation(session, location, mayReclaim);
   const given = { identifier, location: location.uri, properties };
   if (!isSystemTable(identifier) || hasPolicy(properties))
     return applyPolicy(session, await insertTable(session, given), caller);

@@ -68,10 +68,10 @@ export async function readScannedPage<Item, Key>(
   const limit = Math.min(request.limit ?? most, most);
   // An empty token stands for the beginning, because the protocol lets it stand for "no more" in responses.
   const after = request.page_token ? readToken(list, request.page_token) : undefined;
-  const asked = Math.min(limit, most * readAtFirst);
-  let { items, next } = fitting(await read(after, asked), pageLengthMax, keyOf);
-  const mayHaveMore = next !== undefined && items.length === asked && limit > asked;
-  const left = mayHaveMore ? Math.min(limit - asked, roomFor(items)) : 0;
+  const requested = Math.min(limit, most * readAtFirst);
+  let { items, next } = fitting(await read(after, requested), pageLengthMax, keyOf);
+  const mayHaveMore = next !== undefined && items.length === requested && limit > requested;
+  const left = mayHaveMore ? Math.min(limit - requested, roomFor(items)) : 0;
   if (next !== undefined && left > 0) {
     const rest = fitting(await read(next, left), pageLengthMax - lengthOf(items), keyOf);
     items = [...items, ...rest.items];

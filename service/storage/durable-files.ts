@@ -41,7 +41,7 @@ export async function syncFile(file: string): Promise<void> {
 }
 
 /** Creates a folder and its parents with durable names. */
-export async function makeFolder(folder: string): Promise<void> {
+export async function createFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFile(dirname(made));

@@ -3,9 +3,9 @@ import { copyFile, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CatalogError, codeOf } from "@tiltyard/protocol";
 import {
+  createFolder,
   findFile,
   isMissing,
-  makeFolder,
   openToRead,
   orMissing,
   persistFile,
@@ -116,7 +116,7 @@ function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: 
 }
 
 async function create(file: string, content: string | Uint8Array): Promise<boolean> {
-  await makeFolder(dirname(file));
+  await createFolder(dirname(file));
   return withTemporary(file, content, async (temporary) => {
     if ((await copy(temporary, file)).outcome !== "copied") return false;
     await syncFile(dirname(file));

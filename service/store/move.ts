@@ -77,7 +77,7 @@ async function copyCatalog(file: string, target: Kysely<Rows>): Promise<RowCount
       await requireEmpty(transaction);
       const counts: Record<string, number> = {};
       for (const table of tables) counts[table.name] = await copyTable(source, transaction, table);
-      await goOnCounting(source, transaction);
+      await continueTableIds(source, transaction);
       return counts;
     });
   } finally {
@@ -134,7 +134,7 @@ async function copyTable(source: Database.Database, target: Kysely<Rows>, { name
 }
 
 /** Continues the sequence of table ids: the id of a dropped table is never reused. */
-async function goOnCounting(source: Database.Database, target: Kysely<Rows>): Promise<void> {
+async function continueTableIds(source: Database.Database, target: Kysely<Rows>): Promise<void> {
   const highest = source.prepare<[], { seq: number }>("select seq from sqlite_sequence where name = 'tables'").get();
   if (highest === undefined || highest.seq < 1) return;
   await sql`select setval(pg_get_serial_sequence('tables', 'id'), ${highest.seq})`.execute(target);

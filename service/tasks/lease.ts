@@ -30,10 +30,10 @@ export async function underLease<Result>(
   let validUntil = performance.now() + beginsWithinMs;
   let renewals: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
-    const asked = performance.now();
+    const requestedAt = performance.now();
     const renewed = renew().then(
       (isOurs) => {
-        validUntil = isOurs ? Math.max(validUntil, asked + beginsWithinMs) : Number.NEGATIVE_INFINITY;
+        validUntil = isOurs ? Math.max(validUntil, requestedAt + beginsWithinMs) : Number.NEGATIVE_INFINITY;
       },
       // After a short outage of the database, the next renewal succeeds; otherwise the lease expires.
       () => undefined,

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
  * Creates a folder inside the project that is deleted when this process exits. It is on a real disk, like data in
  * production.
  */
-export function makeFolder(): string {
+export function createFolder(): string {
   const cache = resolve(import.meta.dirname, "../../.cache");
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "bench-"));

@@ -8,7 +8,7 @@ import { openStore } from "../../service/store/open.ts";
 import { insertTable } from "../../service/store/tables.ts";
 import { insertVersion } from "../../service/store/versions.ts";
 import { versionRecord } from "../support/version-record.ts";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import { type LoadRequest, type Measurement, measure, send } from "./load.ts";
 import { readArguments, upTo } from "./options.ts";
 import { readUsage } from "./process-usage.ts";
@@ -33,7 +33,7 @@ const pauseMs = 5;
 /** Compares a small catalog with a large one, and deletes all versions of a table while other clients send requests. */
 export async function measureGrowth(args: readonly string[]): Promise<void> {
   const large = readArguments(args, Size);
-  const folder = makeFolder();
+  const folder = createFolder();
   const folders = { small: join(folder, "small"), large: join(folder, "large") };
   await fill(folders.small, small);
   await fill(folders.large, large);

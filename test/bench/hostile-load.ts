@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { startCommitting } from "./committing.ts";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import { type LoadRequest, measure, type Target } from "./load.ts";
 import { between, readArguments } from "./options.ts";
 import { type ProcessUsage, readUsage } from "./process-usage.ts";
@@ -44,7 +44,7 @@ const Options = z.object({
  */
 export async function measureLoad(args: readonly string[]): Promise<void> {
   const { seconds, connections } = readArguments(args, Options);
-  const folder = makeFolder();
+  const folder = createFolder();
   const server = await startTiltyard(folder, [podHeap]);
   const committing = await startCommitting(server, folder, committers);
 

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { developmentKeyFile } from "../../service/auth/reserved-keys.ts";
 import { preparePython } from "../interop/tools.ts";
 import { environmentWith } from "../support/process.ts";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import { numbers, readArguments, upTo } from "./options.ts";
 import { startTiltyard } from "./servers.ts";
 
@@ -23,7 +23,7 @@ type Seconds = z.infer<typeof Seconds>;
 export async function measureJobs(args: readonly string[]): Promise<void> {
   const { rows, rounds } = readArguments(args, Options);
   const python = preparePython();
-  const folder = makeFolder();
+  const folder = createFolder();
   const all = { cold: [] as Seconds[], warm: [] as Seconds[], geneva: [] as Seconds[] };
   for (let round = 0; round < rounds; round += 1) {
     mkdirSync(join(folder, `geneva-${round}`));

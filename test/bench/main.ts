@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DiskMeasurement, type DiskWay, diskWays, measureDisk } from "./disk.ts";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureLoad } from "./hostile-load.ts";
 import { measureJobs } from "./jobs.ts";
@@ -56,7 +56,7 @@ try {
 }
 
 async function bench(options: BenchOptions): Promise<void> {
-  const folder = makeFolder();
+  const folder = createFolder();
   const surroundings = describeSurroundings(options.python);
   const { rounds, seconds, connections, tables } = options;
   process.stdout.write(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connect, Index, type Table } from "@lancedb/lancedb";
 import { z } from "zod";
 import { preparePython } from "../interop/tools.ts";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import { type LoadRequest, type Measurement, measure, send, summarize } from "./load.ts";
 import { numbers, readArguments, upTo } from "./options.ts";
 import { readUsage } from "./process-usage.ts";
@@ -36,7 +36,7 @@ const Options = z.object({
  */
 export async function measureSearch(args: string[]): Promise<void> {
   const options = readArguments(args, Options);
-  const folder = makeFolder();
+  const folder = createFolder();
   const lance = options.table ?? join(folder, "lance");
   if (!existsSync(join(lance, `${name}.lance`))) await makeTable(lance, options.rows);
   const table = await (await connect(lance)).openTable(name);

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import { send } from "./load.ts";
 import { numbers, pythonOf, readArguments } from "./options.ts";
 import { readUsage } from "./process-usage.ts";
@@ -76,7 +76,7 @@ export async function measureStart(args: readonly string[], environment: NodeJS.
 
 /** Creates the tables of each server once, which also loads its program into the page cache. */
 async function prepareSubjects(options: z.infer<typeof Options>, python: string): Promise<readonly Subject[]> {
-  const folder = makeFolder();
+  const folder = createFolder();
   const [ours, theirs] = [join(folder, "tiltyard"), join(folder, "rest-adapter")];
   const fill = async (starting: Promise<Server>) => {
     await using server = await starting;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 import { prepareDebianProgram } from "../support/tools.ts";
-import { makeFolder } from "./folder.ts";
+import { createFolder } from "./folder.ts";
 import type { LoadRequest, Measurement, Target } from "./load.ts";
 import { readUsage } from "./process-usage.ts";
 import { percent } from "./table.ts";
@@ -57,7 +57,7 @@ export async function measureByWrk(
   { list, mayRepeat }: Requests,
 ): Promise<WrkMeasurement> {
   const wrk = prepareDebianProgram("wrk", "benchmarks");
-  folder ??= makeFolder();
+  folder ??= createFolder();
   const file = join(folder, "requests");
   writeFileSync(file, list.map(({ method, path, body = "" }) => `${method}\t${path}\t${body}\n`).join(""));
   const headers = Object.entries({ ...target.headers, "content-type": "application/json" });

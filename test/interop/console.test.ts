@@ -570,7 +570,7 @@ describe("a table", () => {
       route.fulfill({ status: 406, json: { detail: "this catalog does not open datasets" } }),
     );
     await page.reload();
-    await page.getByText("cannot tell the schema").waitFor();
+    await page.getByText("cannot show the schema").waitFor();
     expect(complaints).toEqual([]);
   });
 

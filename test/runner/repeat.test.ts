@@ -18,7 +18,7 @@ test("ends the pause when its condition is met, even after the condition could n
     if (passes === 2) stopped.abort();
   };
   const wake = async () => (await answers.shift()?.()) ?? false;
-  await repeat(work, { pauseMs, signal: stopped.signal, tell: () => {}, wake });
+  await repeat(work, { pauseMs, signal: stopped.signal, log: () => {}, wake });
   expect(passes).toBe(2);
   expect(answers).toEqual([]);
 });
@@ -30,7 +30,7 @@ test("stops at the signal while its condition is being read", async () => {
     return new Promise<boolean>(() => {});
   };
   await expect(
-    repeat(async () => {}, { pauseMs, signal: stopped.signal, tell: () => {}, wake }),
+    repeat(async () => {}, { pauseMs, signal: stopped.signal, log: () => {}, wake }),
   ).resolves.toBeUndefined();
 });
 
@@ -43,10 +43,10 @@ test.each([
 ])("repeats work after %s", async (_, error) => {
   const stopped = new AbortController();
   const told: string[] = [];
-  const tell = (text: string) => {
+  const log = (text: string) => {
     told.push(text);
     stopped.abort();
   };
-  await repeat(() => Promise.reject(error), { pauseMs, signal: stopped.signal, tell });
+  await repeat(() => Promise.reject(error), { pauseMs, signal: stopped.signal, log });
   expect(told).toEqual([error.message]);
 });

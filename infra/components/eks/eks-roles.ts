@@ -67,7 +67,7 @@ export function createClientRole(name: string, bucket: EksBucket, context: RoleC
   const args = { roleName, description: "creates Ray clusters", principals, bucket, folder: "" };
   const role = createRoleOfClients(name, args, context);
   if (clientAccess === "namespace") return { group: clientGroup, arn: joinGroup(name, role, clientGroup, context) };
-  makeAdmin(name, role, context);
+  grantAdmin(name, role, context);
   return { group: undefined, arn: role.arn };
 }
 
@@ -159,11 +159,11 @@ export function createAdminRole(
   );
   const kubeconfig = new Promise<string>((resolve) => kubeconfigFor(role.arn).apply(resolve));
   const authorized = new pulumi.ResourceHook(`${name}-authorized`, async () => waitUntilAuthorized(await kubeconfig));
-  const association = makeAdmin(name, role, context, { afterCreate: [authorized] });
+  const association = grantAdmin(name, role, context, { afterCreate: [authorized] });
   return pulumi.all([role.arn, association.id]).apply(([arn]) => arn);
 }
 
-function makeAdmin(
+function grantAdmin(
   name: string,
   role: aws.iam.Role,
   { account, clusterName, parent }: RoleContext,

@@ -68,14 +68,14 @@ async function zonesOfVpc({
   };
 }
 
-async function zonesOfNewVpc(region: string, asked: readonly string[] | undefined): Promise<readonly string[]> {
+async function zonesOfNewVpc(region: string, requested: readonly string[] | undefined): Promise<readonly string[]> {
   const { names } = await aws.getAvailabilityZones({
     region,
     state: "available",
     filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }],
     excludeZoneIds: withoutControlPlane,
   });
-  const network = asked ?? names.slice(0, zoneCount);
+  const network = requested ?? names.slice(0, zoneCount);
   const impossible = network.filter((zone) => !names.includes(zone));
   if (impossible.length === 0) return network;
   throw new pulumi.RunError(`network.zones: EKS cannot be in ${impossible.join(", ")}, but in ${names.join(", ")}`);

@@ -50,7 +50,7 @@ export function createRayNamespace(
   createClientRole(`${name}-client`, args, inNamespace);
   createQuota(`${name}-quota`, args, inNamespace);
   protectHeads(name, namespace, inNamespace);
-  keepToPeers(name, args, inNamespace);
+  restrictToPeers(name, args, inNamespace);
   showMetrics(name, { namespace, monitoring }, inNamespace);
   if (args.rayLogs) createRayLogs(`${name}-logs`, namespace, inNamespace);
   return made;
@@ -96,7 +96,7 @@ const allRayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exis
  * it. Policies cannot compare labels, so the heads of one namespace are separated only by their tokens. Collectors can
  * access only metrics.
  */
-function keepToPeers(
+function restrictToPeers(
   name: string,
   { namespace, peers, monitoring }: RayNamespaceArgs,
   options: pulumi.CustomResourceOptions,

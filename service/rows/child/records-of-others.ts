@@ -25,10 +25,10 @@ const rowsOfFragment = 2n ** 32n;
 /** Reads the rows of a table that do not belong to a job. */
 export async function readRecordsOfOthers(
   dataset: OpenTable,
-  { job, columns: asked, fragments }: Request,
+  { job, columns: requested, fragments }: Request,
 ): Promise<RecordsOfOthers> {
   const present = readSchema(await dataset.schema()).fields.map(({ name }) => name);
-  const columns = asked?.filter((name) => present.includes(name)) ?? present;
+  const columns = requested?.filter((name) => present.includes(name)) ?? present;
   const query = dataset.table.query();
   if (fragments !== undefined) query.where(rangesOf(fragments));
   const rows: string[] = [];

@@ -52,8 +52,10 @@ async function withoutDictionaries(build: () => Promise<DatasetQuery>): Promise<
   const query = await rawQueryOf(await build());
   const columns = plainColumns(await query.outputSchema());
   if ([...columns.values()].every((plain) => plain === undefined)) return query;
-  const asked = [...columns].filter(([name]) => !added.includes(name));
-  return rawQueryOf((await build()).select(new Map(asked.map(([name, plain]) => [name, plain ?? quotedName(name)]))));
+  const requested = [...columns].filter(([name]) => !added.includes(name));
+  return rawQueryOf(
+    (await build()).select(new Map(requested.map(([name, plain]) => [name, plain ?? quotedName(name)]))),
+  );
 }
 
 /**

@@ -67,7 +67,7 @@ class Attempt:
         self._claim = secrets.token_hex(16)
         self._lease_seconds = lease_seconds
         self._process = process
-        self._log_told = ""
+        self._log_sent = ""
         self._progress: dict[str, int] = {}
         # The rows and the time of the first report. An attempt may begin with rows of the previous one.
         self._first: tuple[int, float] | None = None
@@ -93,8 +93,8 @@ class Attempt:
             # The rate includes computed rows that are not committed yet.
             computed = max(committed, min(counters.get("rows_checkpointed", 0), rows_total))
             self._first = self._first or (computed, time.monotonic())
-            told = {"rows_committed": committed, "rows_total": max(rows_total, committed), **counters}
-            self._progress = {**self._progress, **told}
+            reported = {"rows_committed": committed, "rows_total": max(rows_total, committed), **counters}
+            self._progress = {**self._progress, **reported}
             elapsed = time.monotonic() - self._first[1]
             if elapsed > 0 and computed > self._first[0]:
                 self._progress["rows_per_second"] = round((computed - self._first[0]) / elapsed)
@@ -127,10 +127,10 @@ class Attempt:
         request: contracts.HeartbeatJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
         request["progress"] = self._reported()
         log = as_text(self._process.log())
-        if log != self._log_told:
+        if log != self._log_sent:
             request["log_tail"] = log
         self._accepted(lambda: self._job.heartbeat(request, timeout_seconds), "Running")
-        self._log_told = log
+        self._log_sent = log
 
     def _reported(self) -> dict[str, int] | None:
         with self._lock:

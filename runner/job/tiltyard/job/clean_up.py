@@ -24,15 +24,15 @@ def clean_up(job: Job, report: Report) -> Result:
     kept = _kept(dataset, [version for version, _ in versions], job)
     older_than = job.integer("older_than_seconds")
     before_millis = (time.time() - (DEFAULT_SECONDS if older_than is None else older_than)) * 1_000
-    doomed = sorted(version for version, millis in versions if version not in kept and millis < before_millis)
-    if not doomed:
+    deletable = sorted(version for version, millis in versions if version not in kept and millis < before_millis)
+    if not deletable:
         return {"versions_deleted": 0, "bytes_removed": 0, "source_version": dataset.version}
-    _delete_records(job, doomed)
-    present = {version for version, _ in versions} - set(doomed)
-    gone = [version for version in range(1, doomed[-1] + 1) if version not in present]
+    _delete_records(job, deletable)
+    present = {version for version, _ in versions} - set(deletable)
+    gone = [version for version in range(1, deletable[-1] + 1) if version not in present]
     stats = dataset.cleanup_old_versions(versions=gone, error_if_tagged_old_versions=False)
     return {
-        "versions_deleted": len(doomed),
+        "versions_deleted": len(deletable),
         "bytes_removed": stats.bytes_removed,
         "source_version": dataset.version,
     }
