@@ -12,6 +12,7 @@ import { checkBackfill } from "../rows/columns.ts";
 import { resolveNames } from "../rows/definitions.ts";
 import { findField } from "../rows/field-path.ts";
 import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
+import { toExpression } from "../rows/sql-text.ts";
 import { manifestOfColumn, replaceFunction, storeFunctions } from "../rows/virtual-column.ts";
 import type { Session } from "../store/store.ts";
 import { noteTask } from "../store/tasks.ts";
@@ -55,8 +56,10 @@ function requireOneDefinition({ expression, computed, virtual_column }: NewColum
     );
 }
 
-function sqlOf(columns: readonly NewColumn[], kind: "expression" | "computed"): { name: string; valueSql: string }[] {
-  return columns.flatMap(({ name, [kind]: valueSql }) => (valueSql === undefined ? [] : [{ name, valueSql }]));
+function sqlOf(columns: readonly NewColumn[], kind: "expression" | "computed") {
+  return columns.flatMap(({ name, [kind]: valueSql }) =>
+    valueSql === undefined ? [] : [{ name, valueSql: toExpression(valueSql) }],
+  );
 }
 
 type AlterRequest = RequestOf<typeof contracts.alterTableAlterColumns>;

@@ -5,6 +5,8 @@ import { policyIn } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { requireTable } from "../domain/require.ts";
 import { makeTable } from "../rows/make-table.ts";
+import { toRowsQuery } from "../rows/rows-query.ts";
+import { toExpression } from "../rows/sql-text.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
 import { exclusively } from "../tasks/exclusively.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
@@ -77,7 +79,12 @@ async function merge(request: MergeRequest, catalog: Catalog, caller: Authorized
     const none = { num_updated_rows: 0, num_deleted_rows: 0, num_attempts: 1 };
     return { ...transaction, ...none, num_inserted_rows: result.rows, num_rows: result.rows, version: result.version };
   }
-  const { result: merged, transaction } = await rows.change("merge", change, request, sent);
+  const args = {
+    ...request,
+    when_matched_update_all_filt: toExpression(request.when_matched_update_all_filt),
+    when_not_matched_by_source_delete_filt: toExpression(request.when_not_matched_by_source_delete_filt),
+  };
+  const { result: merged, transaction } = await rows.change("merge", change, args, sent);
   return {
     ...transaction,
     num_updated_rows: merged.numUpdatedRows,
@@ -112,7 +119,8 @@ async function inTurn<Result>(catalog: Catalog, request: BranchRequest, write: (
 }
 
 export const updateTable: Handler<"updateTable"> = async (request, { rows }, caller) => {
-  const { predicate: where, updates } = request;
+  const where = toExpression(request.predicate);
+  const updates = request.updates.map(([path = "", value = ""]) => [path, toExpression(value)] as const);
   const change = { contract: contracts.updateTable, request, caller };
   const { result, table, transaction } = await rows.change("update", change, { where, updates });
   const { rowsUpdated, version } = result;
@@ -131,21 +139,21 @@ export async function deleteRows(
   caller: AuthorizedCaller,
 ) {
   const change = { contract: contracts.deleteFromTable, request, caller };
-  const { result, transaction } = await rows.change("delete", change, { predicate: request.predicate });
+  const { result, transaction } = await rows.change("delete", change, { predicate: toExpression(request.predicate) });
   return { ...transaction, version: result.version, num_deleted_rows: result.numDeletedRows };
 }
 
 export const queryTable: Handler<"queryTable"> = async (request, { rows }, caller) =>
-  rows.query({ ...request, caller }, request);
+  rows.query({ ...request, caller }, toRowsQuery(request));
 
 export const countTableRows: Handler<"countTableRows"> = async (request, { rows }, caller) =>
-  (await rows.read("count", { ...request, caller }, { predicate: request.predicate })).result;
+  (await rows.read("count", { ...request, caller }, { predicate: toExpression(request.predicate) })).result;
 
 export const explainTableQueryPlan: Handler<"explainTableQueryPlan"> = async (request, { rows }, caller) => {
   const { query, branch = query.branch, verbose = false } = request;
   const at = { id: request.id, branch, version: query.version, caller };
-  return (await rows.read("explain", at, { query, verbose })).result;
+  return (await rows.read("explain", at, { query: toRowsQuery(query), verbose })).result;
 };
 
 export const analyzeTableQueryPlan: Handler<"analyzeTableQueryPlan"> = async (request, { rows }, caller) =>
-  (await rows.read("analyze", { ...request, caller }, request)).result;
+  (await rows.read("analyze", { ...request, caller }, toRowsQuery(request))).result;

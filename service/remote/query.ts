@@ -1,7 +1,7 @@
 import { CatalogError, type FtsQuery, numbers, type RemoteFtsQuery, type RemoteQuery } from "@tiltyard/protocol";
 import type { Handler } from "../operations/handler.ts";
 import { analyzeTableQueryPlan, explainTableQueryPlan, queryTable } from "../operations/table-data.ts";
-import type { RowsQuery } from "../rows/child/query.ts";
+import type { QueryRequest } from "../rows/rows-query.ts";
 
 export const remoteQueryTable: Handler<"remoteQueryTable"> = (request, catalog, caller) =>
   queryTable({ ...request, ...toProtocol(request) }, catalog, caller);
@@ -20,7 +20,7 @@ export const remoteAnalyzeTableQueryPlan: Handler<"remoteAnalyzeTableQueryPlan">
 const allRows = 2 ** 31 - 1;
 
 /** Converts a query of LanceDB's dialect to the protocol's. @throws CatalogError InvalidInput */
-export function toProtocol(query: Omit<RemoteQuery, "id">): RowsQuery {
+export function toProtocol(query: Omit<RemoteQuery, "id">): QueryRequest {
   const { columns, vector, full_text_query: text, order_by, ...same } = query;
   return {
     ...same,
@@ -45,20 +45,20 @@ function rowsOf({ k, offset = 0, vector = [], full_text_query, refine_factor = 1
   return isSearch ? Math.max(0, Math.floor(numbers.found / Math.max(1, refine_factor)) - offset) : allRows;
 }
 
-function columnsOf(columns: RemoteQuery["columns"]): RowsQuery["columns"] {
+function columnsOf(columns: RemoteQuery["columns"]): QueryRequest["columns"] {
   if (columns === undefined) return undefined;
   return Array.isArray(columns)
     ? { column_names: columns, column_aliases: undefined }
     : { column_names: undefined, column_aliases: columns };
 }
 
-function vectorOf(vector: NonNullable<RemoteQuery["vector"]>): RowsQuery["vector"] {
+function vectorOf(vector: NonNullable<RemoteQuery["vector"]>): QueryRequest["vector"] {
   const single = vector.filter((each) => typeof each === "number");
   const multi = vector.filter((each) => typeof each !== "number");
   return { single_vector: single, multi_vector: multi };
 }
 
-function textOf({ query, columns }: NonNullable<RemoteQuery["full_text_query"]>): RowsQuery["full_text_query"] {
+function textOf({ query, columns }: NonNullable<RemoteQuery["full_text_query"]>): QueryRequest["full_text_query"] {
   if (typeof query === "string") return { string_query: { query, columns }, structured_query: undefined };
   return { string_query: undefined, structured_query: { query: toFtsQuery(query) } };
 }

@@ -3,6 +3,7 @@ import type { ResultOf } from "./call.ts";
 import type { Readings } from "./child/operations.ts";
 import { findField, pathOf } from "./field-path.ts";
 import type { Reader, VersionRequest } from "./reader.ts";
+import { toExpression } from "./sql-text.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
@@ -23,7 +24,7 @@ export async function checkBackfill(
     const { fields } = result;
     const metadata = requireComputed(fields, id, column);
     // A plan parses the condition without reading rows.
-    if (where !== undefined) await rows.read("planFilter", { id, version, caller }, { filter: where });
+    if (where !== undefined) await rows.read("planFilter", { id, version, caller }, { filter: toExpression(where) });
     if (metadata.virtual_column !== "true") refuseLimits(request);
     return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {

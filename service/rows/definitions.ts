@@ -6,7 +6,7 @@ import { catalogCaller } from "../domain/transaction.ts";
 import type { Store } from "../store/store.ts";
 import { findTable } from "../store/tables.ts";
 import type { Reader } from "./reader.ts";
-import { literal } from "./sql-text.ts";
+import { literal, toExpression } from "./sql-text.ts";
 
 interface Parts {
   readonly store: Store;
@@ -150,7 +150,7 @@ async function readDefinitions(
   const table = [...systemNamespaceOf(id, isolatedNamespaces), tables[kind]];
   const isReadable = isAllowed(caller.principal, { role: "reader", object: table });
   if (!isReadable || (await findTable(store.read, table)) === undefined) return [];
-  const filter = name === undefined ? undefined : `name = ${literal(name)}`;
+  const filter = name === undefined ? undefined : toExpression(`name = ${literal(name)}`);
   return (await rows.read("records", { id: table, caller: catalogCaller }, { filter, limit: definitionsMax })).result;
 }
 

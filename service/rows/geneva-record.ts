@@ -5,7 +5,7 @@ import { catalogCaller } from "../domain/transaction.ts";
 import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
 import type { Rows } from "./rows.ts";
-import { literal } from "./sql-text.ts";
+import { literal, toExpression } from "./sql-text.ts";
 
 /** The table in which Geneva's clients record and poll their jobs. */
 const jobsTable = "geneva_jobs";
@@ -29,14 +29,14 @@ export async function endGenevaRecord(
   const ending = job && endings[job.status];
   const table = await findTable(store.read, jobs);
   if (ending === undefined || table === undefined) return;
-  const where = `job_id = ${literal(identifier.join("$"))} AND status IN ('PENDING', 'RUNNING')`;
+  const where = toExpression(`job_id = ${literal(identifier.join("$"))} AND status IN ('PENDING', 'RUNNING')`);
   const request = { id: jobs, delimiter: "$" };
   const { result: open } = await rows.read("count", { id: jobs, caller: catalogCaller }, { predicate: where });
   if (open === 0) return;
   const reason = job?.reason ?? `the job is ${job?.status}`;
   const updates = [
-    ["status", literal(ending)],
-    ["events", `make_array(${literal(reason)})`],
-  ];
+    ["status", toExpression(literal(ending))],
+    ["events", toExpression(`make_array(${literal(reason)})`)],
+  ] as const;
   await rows.change("update", { contract: contracts.updateTable, request, caller: catalogCaller }, { where, updates });
 }

@@ -11,11 +11,11 @@ import type { TableRecord } from "../store/tables.ts";
 import { readAnswer, readJson, rowsOf, translated } from "./answer.ts";
 import type { ArgsOf, Call, ResultOf } from "./call.ts";
 import type { Readings } from "./child/operations.ts";
-import type { RowsQuery } from "./child/query.ts";
 import type { RowsChild } from "./child-process.ts";
 import type { Attempt } from "./contained.ts";
 import type { ServedView } from "./gateway.ts";
 import { type Caller, type RowsParts, requireReadableBy, senderOf, storageOf } from "./parts.ts";
+import type { RowsQuery } from "./rows-query.ts";
 import { viewOfVersion } from "./view.ts";
 
 /** Reads versions of tables. */

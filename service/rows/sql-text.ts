@@ -3,13 +3,19 @@ export function quotedName(name: string): string {
   return `\`${name.replaceAll("`", "``")}\``;
 }
 
+declare const converted: unique symbol;
+/** An SQL expression of a request, converted by `toExpression`. The child accepts expressions only as this type. */
+export type Expression = string & { readonly [converted]: true };
+
 /**
- * Returns an expression of a request for Lance's parser, which ignores the text after the end of an expression. Inside
- * parentheses, such a text is an error, so that a condition without its second half changes no rows.
+ * Converts an expression of a request for Lance's parser, which ignores any text after the end of an expression. Inside
+ * parentheses such a text is an error, so that a delete whose condition lacks an AND fails instead of deleting more rows.
  */
-export function whole(sql: string): string {
-  // The line break ends a comment.
-  return sql === "" ? sql : `(${sql}\n)`;
+export function toExpression(sql: string): Expression;
+export function toExpression(sql: string | undefined): Expression | undefined;
+export function toExpression(sql: string | undefined): Expression | undefined {
+  // An empty condition selects all rows. A line break ends a comment.
+  return (sql && `(${sql}${sql.includes("--") ? "\n" : ""})`) as Expression | undefined;
 }
 
 /** Returns a text as an SQL literal. */

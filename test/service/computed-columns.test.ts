@@ -204,7 +204,7 @@ describe("a computed column", () => {
     const id = await createFilms(catalog);
     expect((await add(id, { name: "twice", computed: "id * 2" })).status).toBe(200);
     expect((await fieldsOf(id)).twice?.metadata).toMatchObject({
-      "computed_column.expression": "id * 2",
+      "computed_column.expression": "(id * 2)",
       "computed_column.kind": "sql",
     });
     expect((await catalog.call("countTableRows", { id, predicate: "twice IS NULL" })).body).toBe(3);

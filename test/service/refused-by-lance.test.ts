@@ -36,6 +36,7 @@ const withExpression: readonly [OperationName, (sql: string) => Readonly<Record<
   ["updateTable", (predicate) => ({ predicate, updates: [["n", "2"]] })],
   ["updateTable", (sql) => ({ updates: [["n", sql]] })],
   ["alterTableAddColumns", (expression) => ({ new_columns: [{ name: "added", expression }] })],
+  ["alterTableAddColumns", (computed) => ({ new_columns: [{ name: "added", computed }] })],
   [
     "mergeInsertIntoTable",
     (sql) => ({ on: ["id"], when_matched_update_all: true, when_matched_update_all_filt: sql }),

@@ -15,7 +15,7 @@ import { parametersOf } from "../../domain/parameters.ts";
 import { requireJob, tableNotFound } from "../../domain/require.ts";
 import { catalogCaller, recordAudit } from "../../domain/transaction.ts";
 import { listDefinitions } from "../../rows/definitions.ts";
-import { literal } from "../../rows/sql-text.ts";
+import { literal, toExpression } from "../../rows/sql-text.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
 import { findTable } from "../../store/tables.ts";
@@ -131,7 +131,7 @@ export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) 
   const identifier = [...job.namespace, job.id];
   const id = [...systemNamespaceOf(identifier, isolatedNamespaces), errorsTable];
   if ((await findTable(store.read, id)) === undefined) return { errors: [] };
-  const filter = `job_id = ${literal(identifier.join("$"))}`;
+  const filter = toExpression(`job_id = ${literal(identifier.join("$"))}`);
   const { result } = await rows.read(
     "firstRows",
     { id, caller: catalogCaller },

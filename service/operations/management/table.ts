@@ -13,6 +13,7 @@ import { readPage } from "../../domain/page.ts";
 import { setProtected } from "../../domain/protection.ts";
 import { requireTable } from "../../domain/require.ts";
 import { undropTable as undrop } from "../../dropping/undrop.ts";
+import { toExpression } from "../../rows/sql-text.ts";
 import { findAuditRecord } from "../../store/audit.ts";
 import { listDroppedTables as list } from "../../store/dropped-tables.ts";
 import { listTablesWith } from "../../store/tables.ts";
@@ -106,7 +107,8 @@ export const listTableHistory: Handler<"listTableHistory"> = async (request, cat
 const rowsWhenAbsent = 20;
 
 export const listTableRows: Handler<"listTableRows"> = async (request, { rows }, caller) => {
-  const { offset, filter, sort, descending, like, like_row, columns, whole } = request;
+  const { offset, sort, descending, like, like_row, columns, whole } = request;
+  const filter = toExpression(request.filter);
   const limit = Math.min(request.limit ?? rowsWhenAbsent, whole ? 1 : shown.rows);
   const args = { limit, offset, filter, sort, descending, like, like_row, columns, whole };
   return (await rows.read("firstRows", { ...request, caller }, args)).result;

@@ -9,15 +9,16 @@ import {
   shown,
 } from "@tiltyard/protocol";
 import { readSchema } from "../arrow/arrow-schema.ts";
-import { quotedName, whole } from "../sql-text.ts";
+import { type Expression, quotedName } from "../sql-text.ts";
 import { rawQueryOf, rowsMax } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 import { readEach, type ShownColumn, shownColumn } from "./shown-column.ts";
 
-type Fields = "offset" | "filter" | "sort" | "descending" | "like" | "like_row" | "columns" | "whole";
+type Fields = "offset" | "sort" | "descending" | "like" | "like_row" | "columns" | "whole";
 
 interface Request extends Pick<RequestOf<typeof managementContracts.listTableRows>, Fields> {
   readonly limit: number;
+  readonly filter: Expression | undefined;
   /** The maximum size of all values in bytes as JSON; that of ListTableRows when absent. */
   readonly bytesMax?: number;
 }
@@ -128,7 +129,7 @@ class BoundedRows {
 function selectedRows(table: Table, { filter, sort, descending = false }: Request): Query {
   const query = table.query();
   if (sort !== undefined) query.orderBy({ columnName: sort, ascending: !descending, nullsFirst: false });
-  return filter === undefined ? query : query.where(whole(filter));
+  return filter === undefined ? query : query.where(filter);
 }
 
 /**
@@ -153,7 +154,7 @@ async function similarRows(table: Table, column: string, request: Request): Prom
     .query()
     .nearestTo(values as number[])
     .column(column);
-  return filter === undefined ? query : query.where(whole(filter));
+  return filter === undefined ? query : query.where(filter);
 }
 
 /** Returns a value without its image. A text that exceeds the whole response is cut. */

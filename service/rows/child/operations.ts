@@ -2,12 +2,13 @@ import type { Table } from "@lancedb/lancedb";
 import { readSchema } from "../arrow/arrow-schema.ts";
 import type { ByteReader } from "../arrow/message-stream.ts";
 import type { Call } from "../call.ts";
-import { whole } from "../sql-text.ts";
+import type { RowsQuery } from "../rows-query.ts";
+import type { Expression } from "../sql-text.ts";
 import { type IndexRequest, indexOf, requireBits } from "./create-index.ts";
 import { readFirstRows } from "./first-rows.ts";
 import { type MergeRequest, mergeOf } from "./merge.ts";
 import type { OpenForCall, OpenTable } from "./open-table.ts";
-import { buildQuery, type RowsQuery } from "./query.ts";
+import { buildQuery } from "./query.ts";
 import { readRecords } from "./records.ts";
 import { readRecordsOfOthers } from "./records-of-others.ts";
 import { readRows } from "./rows-out.ts";
@@ -22,8 +23,8 @@ const readings = {
     const summary = versions.find(({ version }) => version === dataset.version)?.metadata ?? {};
     return { summary, schema: readSchema(await dataset.schema()) };
   },
-  count: ({ table }: OpenTable, { predicate }: { readonly predicate?: string | undefined }) =>
-    table.countRows(predicate && whole(predicate)),
+  count: ({ table }: OpenTable, { predicate }: { readonly predicate: Expression | undefined }) =>
+    table.countRows(predicate),
   stats: ({ table }: OpenTable, _: object) => table.stats(),
   indices: async ({ table }: OpenTable, _: object) =>
     (await table.listIndices()).map(({ createdAt, indexDetails, ...index }) => ({
@@ -36,8 +37,8 @@ const readings = {
   prewarmIndex: ({ table }: OpenTable, { name }: { readonly name: string }) => table.prewarmIndex(name),
   explain: async (dataset: OpenTable, { query, verbose }: { readonly query: RowsQuery; readonly verbose: boolean }) =>
     (await buildQuery(dataset.lancedb, dataset.table, query)).explainPlan(verbose),
-  planFilter: ({ table }: OpenTable, { filter }: { readonly filter: string }) =>
-    table.query().where(whole(filter)).limit(1).explainPlan(),
+  planFilter: ({ table }: OpenTable, { filter }: { readonly filter: Expression }) =>
+    table.query().where(filter).limit(1).explainPlan(),
   analyze: async (dataset: OpenTable, query: RowsQuery) =>
     (await buildQuery(dataset.lancedb, dataset.table, query)).analyzePlan(),
   hasLsm: async (dataset: OpenTable, _: object) => (await dataset.raw.getLsmWriteSpec()) !== null,
@@ -55,14 +56,9 @@ const changes = {
     const file = await readOneFile(rows);
     return mergeOf(dataset.raw, request).execute(file);
   },
-  update: (
-    { table }: OpenTable,
-    { where, updates }: { readonly where?: string | undefined; readonly updates: readonly (readonly string[])[] },
-  ) => {
-    const valuesSql = new Map(updates.map(([path = "", expression = ""]) => [path, whole(expression)]));
-    return table.update({ valuesSql, ...(where !== undefined && { where: whole(where) }) });
-  },
-  delete: ({ table }: OpenTable, { predicate }: { readonly predicate: string }) => table.delete(whole(predicate)),
+  update: ({ table }: OpenTable, { where, updates }: Update) =>
+    table.update({ valuesSql: new Map(updates), ...(where !== undefined && { where }) }),
+  delete: ({ table }: OpenTable, { predicate }: { readonly predicate: Expression }) => table.delete(predicate),
   createIndex: async (dataset: OpenTable, request: IndexRequest) => {
     const { column, name, replace } = request;
     const config = indexOf(dataset.lancedb.Index, request);
@@ -93,6 +89,11 @@ const changes = {
 };
 export type Changes = typeof changes;
 
+interface Update {
+  readonly where: Expression | undefined;
+  /** The paths of fields with their new values. */
+  readonly updates: readonly (readonly [path: string, value: Expression])[];
+}
 interface NewBranch {
   readonly name: string;
   readonly from: string;
@@ -108,7 +109,7 @@ interface NewColumns {
 }
 interface SqlColumn {
   readonly name: string;
-  readonly valueSql: string;
+  readonly valueSql: Expression;
 }
 
 /** Adds columns. Several additions are one change: each creates a version, and the catalog publishes all of them at once. */
@@ -118,10 +119,7 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
   // Computed columns are first, because the library opens the latest version for them again, which must not be a
   // held-back one.
   if (computed.length > 0) additions.push(() => table.addColumns({ computed: [...computed] }));
-  if (expressions.length > 0)
-    additions.push(() =>
-      table.addColumns(expressions.map(({ name, valueSql }) => ({ name, valueSql: whole(valueSql) }))),
-    );
+  if (expressions.length > 0) additions.push(() => table.addColumns([...expressions]));
   if (hasSchema) {
     const schema = await readOneFile(rows);
     additions.push(() => raw.addColumnsWithSchema(schema));

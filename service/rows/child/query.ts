@@ -1,22 +1,15 @@
 import type { Query, Table, VectorQuery } from "@lancedb/lancedb";
-import { CatalogError, numbers, type QueryTableRequest } from "@tiltyard/protocol";
+import { CatalogError, numbers } from "@tiltyard/protocol";
 import { distanceOf } from "../index-types.ts";
-import { whole } from "../sql-text.ts";
+import type { RowsQuery } from "../rows-query.ts";
 import { fullTextQuery } from "./full-text.ts";
 import { type DatasetQuery, type Lancedb, rowsMax } from "./lancedb.ts";
-
-/** The query of the protocol with the options that only LanceDB's dialect has. */
-export interface RowsQuery extends Omit<QueryTableRequest, "id"> {
-  readonly order_by?:
-    | readonly { readonly column_name: string; readonly ascending: boolean; readonly nulls_first: boolean }[]
-    | undefined;
-}
 
 /** Returns the library's query for a request. @throws CatalogError InvalidInput, Unsupported */
 export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQuery): Promise<DatasetQuery> {
   const { offset, filter, with_row_id: withRowId, fast_search: fastSearch } = request;
   const query = (await searchOf(lancedb, table, request)).limit(Math.min(request.k, rowsMax));
-  if (filter !== undefined && filter !== "") query.where(whole(filter));
+  if (filter) query.where(filter);
   if (offset !== undefined) query.offset(Math.min(offset, rowsMax));
   if (withRowId) query.withRowId();
   if (fastSearch) query.fastSearch();
@@ -28,11 +21,10 @@ export async function buildQuery(lancedb: Lancedb, table: Table, request: RowsQu
         nullsFirst,
       })),
     );
-  const { column_names: names, column_aliases: aliases } = request.columns ?? {};
+  const { column_names: names, column_aliases: aliases } = request.columns;
   if (names !== undefined && aliases !== undefined)
     throw new CatalogError("InvalidInput", "columns: must have either column_names or column_aliases");
-  if (aliases !== undefined)
-    query.select(new Map(Object.entries(aliases).map(([name, expression]) => [name, whole(expression)])));
+  if (aliases !== undefined) query.select(new Map(Object.entries(aliases)));
   else if (names !== undefined && names.length > 0) query.select(names);
   return query;
 }

@@ -1,7 +1,8 @@
+import type { Expression } from "../sql-text.ts";
 import type { OpenTable } from "./open-table.ts";
 
 interface Request {
-  readonly filter?: string | undefined;
+  readonly filter: Expression | undefined;
   readonly limit: number;
 }
 
