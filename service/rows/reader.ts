@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 import { foreignBasesOf } from "../commits/bases.ts";
@@ -101,8 +102,14 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     bases.set(key, foreign);
     await requireReadableBy(at.caller, parts, foreign);
     await gateway.listen();
-    const served =
-      views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, toTableVersion(table.location, record)));
+    // The library may open the version several times, and another writer of the folder may replace its manifest.
+    const requireSameBases = async () => {
+      if (isDeepStrictEqual(await foreignBasesOf(parts, manifest), foreign)) return;
+      bases.delete(key);
+      throw new CatalogError("ConcurrentModification", `the manifest ${manifestName} was replaced. Retry the request`);
+    };
+    const pinned = toTableVersion(table.location, record);
+    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, pinned, requireSameBases));
     views.set(key, served);
     const { uri, token } = served;
     const storage = await storageOf(parts, table.location);

@@ -7,18 +7,32 @@ import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { TableView } from "./gateway.ts";
 
-/** Returns a view of one version without commits. The library sees it as the latest version of its branch. */
-export function viewOfVersion(parts: CommitParts, table: TableRecord, branch: string, pinned: TableVersion): TableView {
+/**
+ * Returns a view of one version without commits. The library sees it as the latest version of its branch.
+ *
+ * @param onOpen Runs before each opening of the version. Its error fails the opening.
+ */
+export function viewOfVersion(
+  parts: CommitParts,
+  table: TableRecord,
+  branch: string,
+  pinned: TableVersion,
+  onOpen: () => Promise<void> = async () => {},
+): TableView {
   const view = viewOfTable(parts, table, undefined);
   const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === branch;
   return {
     ...view,
-    listTableVersions: async (request) =>
-      isPinned(request) ? { versions: [pinned] } : view.listTableVersions(request),
-    describeTableVersion: async (request) =>
-      isPinned(request) && request.version === pinned.version
-        ? { version: pinned }
-        : view.describeTableVersion(request),
+    listTableVersions: async (request) => {
+      if (!isPinned(request)) return view.listTableVersions(request);
+      await onOpen();
+      return { versions: [pinned] };
+    },
+    describeTableVersion: async (request) => {
+      if (!isPinned(request) || request.version !== pinned.version) return view.describeTableVersion(request);
+      await onOpen();
+      return { version: pinned };
+    },
   };
 }
 

@@ -214,11 +214,11 @@ describe("a version with files outside of its table, as a shallow clone has", ()
     source = (await catalog.call("describeTable", { id: ["victim", "films"] })).body.location;
   });
 
-  /** Returns the manifest of a version with a folder as its only base. */
-  function manifestWith(base: string): Buffer {
+  /** Returns the manifest of a version with a folder as its only base, and with further fields. */
+  function manifestWith(base: string, ...more: readonly number[]): Buffer {
     const path = Buffer.from(base);
     const message = Buffer.concat([Buffer.from([0x22, path.length]), path]);
-    const manifest = Buffer.concat([Buffer.from([0x92, 0x01, message.length]), message]);
+    const manifest = Buffer.concat([Buffer.from([0x92, 0x01, message.length]), message, Buffer.from(more)]);
     const length = Buffer.alloc(4);
     length.writeUInt32LE(manifest.length);
     return Buffer.concat([length, manifest, Buffer.alloc(8), Buffer.from([0, 0, 2, 0]), Buffer.from("LANC")]);
@@ -281,6 +281,20 @@ describe("a version with files outside of its table, as a shallow clone has", ()
         operation,
         403,
       ]);
+  });
+
+  test("is not opened after its manifest was replaced by one with files of the other table", async () => {
+    const key = await catalog.keyFor("replacer", { mine: "admin" });
+    const table = await clone(key, "replaced");
+    // Lance does not open a version with an unknown feature flag, so that the next request opens it again.
+    const readerFeatureFlags = [0x48, 0x80, 0x80, 0x01];
+    const content = manifestWith(table.location, ...readerFeatureFlags);
+    const manifest_path = stageManifest(table, 1, { content });
+    await catalog.call("createTableVersion", { id: table.id, version: 1, manifest_path, naming_scheme: "V2" }, { key });
+    const count = async () => (await catalog.call("countTableRows", { id: table.id }, { key })).status;
+    expect(await count()).toBe(406);
+    writeFileSync(`/${pathOf(table)}/_versions/${finalName(1)}`, manifestWith(source));
+    expect([await count(), await count()]).toEqual([409, 403]);
   });
 
   test("is committed by a reader of the other table, and with files of the table itself, as branches have", async () => {
