@@ -4,8 +4,8 @@ import { defineConfig } from "vitest/config";
 const temporaryFolder = "test/support/temporary-folder.ts";
 const memoryFolder = "test/support/memory-folder.ts";
 const postgres = "test/support/postgres-project.ts";
-/** The timeout of polls. A busy machine needs seconds for work that an idle one does in milliseconds. */
-const expectOptions = { poll: { timeout: 10_000 } };
+/** The timeout of polls. A busy machine needs many seconds for work that an idle one does in milliseconds. */
+const expectOptions = { poll: { timeout: 60_000 } };
 
 /**
  * The files of test/service that also run with PostgreSQL. Each tests a property that depends on the database, such as

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
 import type { Finding } from "../../client/doctor/checks.ts";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
@@ -437,7 +437,7 @@ describe("tiltyard ray job", () => {
   test("ends with the exit code of an interruption when it is interrupted while it follows", async () => {
     dashboard.jobs.set("mine", { entrypoint: "x", runtime_env: {}, logs: ["begun\n"], statuses: ["RUNNING"] });
     const program = startHere(["ray", "job", "logs", "--address", dashboard.url, "--follow", "mine"]);
-    await vi.waitFor(() => expect(program.stdout()).toContain("begun"), { timeout: 10_000 });
+    await expect.poll(() => program.stdout()).toContain("begun");
     process.emit("SIGINT");
     expect(await program.finished).toMatchObject({ code: 130, stderr: expect.not.stringContaining("aborted") });
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -51,7 +51,7 @@ test("an outage of the database is answered with 503 and over when it is back, a
     expect((await get("/health/live")).status).toBe(200);
 
     await server.start();
-    await vi.waitFor(async () => expect((await get("/health/ready")).status).toBe(200), { timeout: 20_000 });
+    await expect.poll(async () => (await get("/health/ready")).status).toBe(200);
     expect((await create(`after_${mode}`)).status).toBe(200);
   }
 
@@ -88,7 +88,7 @@ test("a database that is unavailable when the service starts is migrated and use
   }
 
   await server.start();
-  await vi.waitFor(async () => expect((await fetch(`${url}/health/ready`)).status).toBe(200), { timeout: 20_000 });
+  await expect.poll(async () => (await fetch(`${url}/health/ready`)).status).toBe(200);
   const answers = await Promise.all([create(), create(), create()]);
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
   program.child.kill("SIGTERM");

@@ -50,4 +50,4 @@ test("exits within 10 seconds of SIGTERM while the catalog does not respond", as
     catalog.close();
     await dashboard.stop();
   }
-}, 120_000);
+});

@@ -199,7 +199,7 @@ test("a job is opened by the catalog itself, soon after the commit", async () =>
     const id = await createAutomatic(prompt);
     await append(id, prompt);
     const list = async () => (await prompt.call("listJobs", { table: id.join("$") })).body.jobs;
-    await expect.poll(list, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(list).toHaveLength(1);
   } finally {
     await prompt.stop();
   }

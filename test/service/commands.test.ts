@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
@@ -128,8 +128,7 @@ describe("keys and grants", () => {
 
     await run(["grants", "remove", "ada"], settings);
     // The service reads the roles of a principal once a second.
-    const untilStatus = (expected: number) =>
-      vi.waitFor(async () => expect(await status()).toBe(expected), { timeout: 10_000 });
+    const untilStatus = (expected: number) => expect.poll(status).toBe(expected);
     await untilStatus(403);
     await run(["grants", "add", "ada", "writer"], settings);
     await untilStatus(200);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CatalogError } from "@tiltyard/protocol";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
 import { type RunningService, startService } from "../../service/start.ts";
@@ -61,9 +61,9 @@ describe("a service that is killed", () => {
     ...(["after insert", "after copy"] as const).map((step) => ({ step, clientDeletes: true })),
   ];
 
-  test.concurrent.each(runs)(
+  test.concurrent.for(runs)(
     "$step of a commit leaves nothing that needs a hand, its client deleting what it staged: $clientDeletes",
-    async (run) => {
+    async (run, { expect }) => {
       const dataDir = temporaryFolder("tiltyard-killed-");
       const database = await createTestDatabase();
       const settings = settingsOf(dataDir, database.url);
@@ -93,8 +93,7 @@ describe("a service that is killed", () => {
       // A manifest that was deleted before its copy was never acknowledged and is not a version.
       const committedFrom = run.clientDeletes ? "after copy" : "after insert";
       const committed = commitSteps.indexOf(run.step) >= commitSteps.indexOf(committedFrom);
-      const untilNothingIsStaged = () =>
-        vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
+      const untilNothingIsStaged = () => expect.poll(() => stagedFilesOf(table)).toEqual([]);
       if (committed) await untilNothingIsStaged();
       const list = async () =>
         ((await post(restarted.url, "/v1/table/t/version/list")).body as { versions: { manifest_path: string }[] })
@@ -206,7 +205,7 @@ describe("a storage that fails", () => {
     const final = `${pathOf(table)}/_versions/${finalName(1)}`;
     expect((await catalog.call("createTableVersion", request)).body.version.manifest_path).toBe(final);
     expect((await read()).body.version.manifest_path).toBe(final);
-    await vi.waitFor(() => expect(existsSync(`/${staged}`)).toBe(false), { timeout: 10_000 });
+    await expect.poll(() => existsSync(`/${staged}`)).toBe(false);
   });
 
   test("to copy loses no acknowledged version to an external writer that commits first", async () => {
@@ -230,8 +229,8 @@ describe("a storage that fails", () => {
     failing.clear();
     await doDeferredWork(catalog.database);
     const final = `/${pathOf(table)}/_versions/${finalName(1)}`;
-    await vi.waitFor(() => expect(existsSync(final)).toBe(true), { timeout: 10_000 });
-    await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
+    await expect.poll(() => existsSync(final)).toBe(true);
+    await expect.poll(() => stagedFilesOf(table)).toEqual([]);
   });
 
   test("lets no commit follow a version of an empty branch that is recorded, and then loses its name", async () => {
@@ -278,7 +277,7 @@ describe("a storage that fails", () => {
     expect(stagedFilesOf(table)).toHaveLength(1);
     failing.clear();
     await catalog.call("listTableVersions", { id: table.id });
-    await vi.waitFor(() => expect(stagedFilesOf(table)).toEqual([]), { timeout: 10_000 });
+    await expect.poll(() => stagedFilesOf(table)).toEqual([]);
   });
 
   test("to delete brings back no version when a commit is retried after all versions were deleted", async () => {
@@ -307,13 +306,11 @@ describe("a storage that fails", () => {
     expect(existsSync(`/${pathOf(table)}`)).toBe(true);
 
     failing.clear();
-    await vi.waitFor(
-      async () => {
-        await doDeferredWork(catalog.database);
-        expect((await declareAgain()).status).toBe(200);
-      },
-      { timeout: 10_000 },
-    );
+    const workAndDeclareAgain = async () => {
+      await doDeferredWork(catalog.database);
+      return (await declareAgain()).status;
+    };
+    await expect.poll(workAndDeclareAgain).toBe(200);
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
   });
 
@@ -338,9 +335,7 @@ describe("a storage that fails", () => {
     await doDeferredWork(catalog.database);
     expect((await catalog.call("declareTable", next)).error).toMatchObject({ status: 409, code: 5 });
     release();
-    await vi.waitFor(async () => expect((await catalog.call("declareTable", next)).status).toBe(200), {
-      timeout: 10_000,
-    });
+    await expect.poll(async () => (await catalog.call("declareTable", next)).status).toBe(200);
     expect((await commit(catalog, table, 1)).status).toBe(200);
     expect(existsSync(`/${pathOf(table)}/_versions/${finalName(1)}`)).toBe(true);
   });

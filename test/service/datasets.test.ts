@@ -637,7 +637,7 @@ describe("a table with a damaged file", () => {
   });
 });
 
-describe("a stream of rows", { timeout: 120_000 }, () => {
+describe("a stream of rows", () => {
   /** Returns batches of about the same size, whose content compresses well within a batch. */
   const batchesOf = (count: number, bytes: number) => {
     const text = "x".repeat(1024 * 1024);
@@ -664,7 +664,7 @@ describe("a stream of rows", { timeout: 120_000 }, () => {
    */
   const areHeldBack = (location: string, count: number) => {
     const held = () => stagedIn(location).filter((name) => name.endsWith("-held"));
-    return expect.poll(() => held().length, { timeout: 60_000 }).toBeGreaterThanOrEqual(count);
+    return expect.poll(() => held().length).toBeGreaterThanOrEqual(count);
   };
 
   test("that is long is inserted as several versions that appear at once", async () => {

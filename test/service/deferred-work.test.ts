@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createLog } from "../../service/log.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
@@ -144,9 +144,7 @@ describe("slow deletions of dropped tables", () => {
     expect(tables).toEqual([kept.id.join("$")]);
     release();
     const metrics = async () => (await catalog.fetch("/metrics")).text();
-    await vi.waitFor(async () => expect(await metrics()).toContain('tiltyard_tasks_due{kind="purge"} 0'), {
-      timeout: 10_000,
-    });
+    await expect.poll(metrics).toContain('tiltyard_tasks_due{kind="purge"} 0');
     await catalog.stop();
   });
 });

@@ -80,4 +80,4 @@ test("a cascading drop of 40,000 tables lets others in between, and a protected 
   expect((await catalog.call("namespaceExists", { id: ["large"] })).status).toBe(404);
   const { transaction_id } = (await dropped).body;
   expect((await catalog.call("describeTransaction", { id: transaction_id ?? [] })).body.status).toBe("Succeeded");
-}, 60_000);
+});

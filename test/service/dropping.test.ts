@@ -102,7 +102,7 @@ describe("a table that is dropped with a retention", () => {
     const id = (await droppedId(table)) ?? "";
     await doDeferredWork(catalog.database);
     // The catalog may have claimed the work first.
-    await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
+    await expect.poll(() => existsSync(`/${pathOf(table)}`)).toBe(false);
     const late = await command("undrop", id);
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("no dropped table has this id")]);
     expect((await catalog.call("declareTable", again)).status).toBe(200);
@@ -121,10 +121,7 @@ describe("a table that is dropped with a retention", () => {
     const again = { id: table.id, location: table.location };
     expect((await catalog.call("declareTable", again)).status).toBe(409);
     await doDeferredWork(catalog.database);
-    await vi.waitFor(
-      async () => expect([await countVersions(), existsSync(`/${pathOf(table)}`)]).toEqual([before, false]),
-      { timeout: 10_000 },
-    );
+    await expect.poll(async () => [await countVersions(), existsSync(`/${pathOf(table)}`)]).toEqual([before, false]);
     expect((await catalog.call("declareTable", again)).status).toBe(200);
   });
 

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { bodies, ErrorResponse } from "@tiltyard/protocol";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createTestApp, secretOfTheService } from "../support/app.ts";
 import { declareTable, startTestCatalog, useCatalog } from "../support/catalog.ts";
 
@@ -248,7 +248,7 @@ describe("an error", () => {
     socket.write(`${head}{`, () => socket.destroy());
     const observed = async () =>
       (await (await own.fetch("/metrics")).text()).match(/_count\{.*DescribeTable.*\} \d+/)?.[0];
-    await vi.waitFor(async () => expect(await observed()).toContain('status="400"'), { timeout: 10_000 });
+    await expect.poll(observed).toContain('status="400"');
     await own.stop();
   });
 

@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
+import { openStore } from "../../service/store/open.ts";
+import { listForgottenTransactions } from "../../service/store/unfinished-versions.ts";
 import {
   commit,
   declareTable,
@@ -24,6 +26,12 @@ async function tableWithVersions(count: number): Promise<TestTable> {
   const table = await declareTable(catalog);
   for (let version = 1; version <= count; version++) await commit(catalog, table, version);
   return table;
+}
+
+/** Waits until the catalog has recorded that all versions have their final names, which follows the responses. */
+async function untilRecorded(): Promise<void> {
+  await using store = await openStore(catalog.database);
+  await expect.poll(() => listForgottenTransactions(store.read, Number.MAX_SAFE_INTEGER, 1)).toEqual([]);
 }
 
 /** Commits like a Lance writer without a catalog: directly under the final name. */
@@ -181,6 +189,7 @@ describe("a table whose first versions were committed without the catalog", () =
 
   test("does not list versions that were cleaned up after their adoption", async () => {
     const table = await tableWithVersions(30);
+    await untilRecorded();
     const { transactions } = (await catalog.call("listTransactions", { table: table.id.join("$") })).body;
     const remaining = [2, 3, 17, 29, 30];
     for (let version = 1; version <= 30; version++)
@@ -201,6 +210,7 @@ describe("a table whose first versions were committed without the catalog", () =
     const table = await tableWithVersions(1);
     const branch = "exp";
     for (let version = 1; version <= 30; version++) await commit(catalog, table, version, { branch });
+    await untilRecorded();
     const folder = `/${pathOf(table)}/tree/${branch}/_versions`;
     for (const version of [25, 26, 27, 29]) rmSync(`${folder}/${finalName(version)}`);
     const kept = [...Array.from({ length: 24 }, (_, index) => index + 1), 28, 30];
@@ -231,11 +241,11 @@ describe("a table whose first versions were committed without the catalog", () =
     for (const table of [whole, cut]) expect(await versionsOf(table, latest)).toEqual([count]);
     const ranges = [{ start_version: 1, end_version: 5_500 }];
     await catalog.call("batchDeleteTableVersions", { id: cut.id, ranges });
-    await vi.waitFor(async () => expect(await all(whole)).toHaveLength(count), { timeout: 20_000, interval: 200 });
+    await expect.poll(() => all(whole), { interval: 200 }).toHaveLength(count);
     expect(await all(cut)).toEqual(Array.from({ length: count - 5_499 }, (_, index) => 5_500 + index));
     for (let version = count + 1; version <= count + 1_200; version++) commitExternally(whole, version);
     expect(await versionsOf(whole, latest)).toEqual([count + 1_200]);
-  }, 60_000);
+  });
 });
 
 test("a table that is purged while its folder is read does not exist", async () => {
@@ -257,7 +267,7 @@ test("a table that is purged while its folder is read does not exist", async () 
     await own.call("dropTable", { id: table.id });
     // The location is free again when the row of the table is deleted.
     const other = { id: [...table.id.slice(0, -1), "other"], location: table.location };
-    await vi.waitFor(async () => expect((await own.call("declareTable", other)).status).toBe(200), { timeout: 10_000 });
+    await expect.poll(async () => (await own.call("declareTable", other)).status).toBe(200);
   };
   expect((await own.call("listTableVersions", { id: table.id })).error).toMatchObject({ status: 404, code: 4 });
   await own.stop();
@@ -447,11 +457,10 @@ describe("a commit that cannot be finished", () => {
     const folder = `/${pathOf(table)}/_versions`;
     for (const name of readdirSync(folder)) if (name.startsWith(finalName(1))) rmSync(`${folder}/${name}`);
     const listed = async () => {
-      const { status, body } = await own.call("listTableVersions", { id: table.id });
-      expect(status).toBe(200);
-      expect(body.versions.map((each) => each.version)).toEqual([2, 3]);
+      const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
+      return versions.map((each) => each.version);
     };
-    await vi.waitFor(listed, { timeout: 10_000 });
+    await expect.poll(listed).toEqual([2, 3]);
     expect((await commit(own, table, 4)).status).toBe(200);
     await own.stop();
   });
@@ -479,9 +488,7 @@ describe("a commit that cannot be finished", () => {
     const { status } = (await own.call("describeTransaction", { id: transaction_id.split("$") })).body;
     expect(status).toBe("Succeeded");
     // Several of the finishing requests may delete the staged manifest.
-    await vi.waitFor(() => expect(readdirSync(`/${pathOf(table)}/_versions`)).toEqual([finalName(1)]), {
-      timeout: 10_000,
-    });
+    await expect.poll(() => readdirSync(`/${pathOf(table)}/_versions`)).toEqual([finalName(1)]);
     expect(failures).toBeLessThan(0);
     await own.stop();
   });
@@ -503,7 +510,7 @@ describe("a commit that cannot be finished", () => {
         second = commit(own, table, first, { content: "second", ...on }).then(({ status }) => status);
         // The second commit is recorded, and possibly placed, before the first continues.
         const describe = () => own.call("describeTableVersion", { id: table.id, version: first, ...on });
-        await vi.waitFor(async () => expect((await describe()).status).toBe(200), { timeout: 10_000 });
+        await expect.poll(async () => (await describe()).status).toBe(200);
       };
       await commit(own, table, first, { content: "first", ...on });
       expect(await second).toBe(200);

@@ -47,5 +47,5 @@ test("a table that is dropped before all its versions are adopted has them after
   const [dropped] = (await catalog.call("listDroppedTables", { id: id.slice(0, 1) })).body.dropped_tables;
   expect((await catalog.call("undropTable", { id, dropped_id: dropped?.dropped_id })).status).toBe(200);
   const first = async () => (await catalog.call("listTableVersions", { id, limit: 1 })).body.versions[0]?.version;
-  await expect.poll(first, { timeout: 10_000 }).toBe(1);
+  await expect.poll(first).toBe(1);
 });

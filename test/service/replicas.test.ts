@@ -67,12 +67,12 @@ beforeAll(async () => {
   warehouse = temporaryFolder("tiltyard-warehouse-");
   // All replicas start concurrently over an empty database. Each finds it migrated, by itself or by another one.
   replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all(replicas.map(stopReplica));
   await database.drop();
-}, 60_000);
+});
 
 describe("replicas on one database", () => {
   test("let one commit win of those of the same version through different ones", async () => {
@@ -178,12 +178,12 @@ describe("replicas on one database", () => {
     const location = uniqueName("fixed");
     for (let round = 0; round < 5; round++) {
       // The location is free when one of the replicas has deleted its objects.
-      const table = await vi.waitFor(() => declare({ location }), { timeout: 20_000 });
+      const table = await vi.waitFor(() => declare({ location }), { timeout: 60_000 });
       expect((await create(replica(round), table, 1, stageManifest(table, 1))).status).toBe(200);
       await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/version/list`)));
       const dropped = await Promise.all([0, 1, 2].map((index) => post(replica(index), `${table.path}/drop`)));
       expect(dropped.map(({ status }) => status).toSorted()).toEqual([200, 404, 404]);
-      await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 20_000 });
+      await expect.poll(() => existsSync(`/${pathOf(table)}`)).toBe(false);
     }
   });
 

@@ -73,7 +73,7 @@ async function count(id: readonly string[]): Promise<number> {
 const versionsOf = async (id: readonly string[]) =>
   (await catalog.call("listTableVersions", { id })).body.versions.map(({ version }) => version);
 
-describe.runIf(process.platform === "linux")("when the child crashes", { timeout: 60_000 }, () => {
+describe.runIf(process.platform === "linux")("when the child crashes", () => {
   test("a request in flight is 503 with Retry-After and changed nothing; its repetition succeeds", async () => {
     const id = await createFilms(catalog);
     const rows = unfinished(large);
@@ -134,7 +134,7 @@ describe.runIf(process.platform === "linux")("when the child crashes", { timeout
     );
     const rows = unfinished(arrowStream(batches));
     const answer = catalog.call("insertIntoTable", { id }, { body: rows.body });
-    await expect.poll(() => staged().filter((name) => name.endsWith("-held")).length, { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => staged().filter((name) => name.endsWith("-held")).length).toBe(2);
     await crash();
     rows.finish();
     expect((await answer).error.status).toBe(503);
@@ -144,7 +144,6 @@ describe.runIf(process.platform === "linux")("when the child crashes", { timeout
 
 test.runIf(process.platform === "linux")(
   "a query that needs more memory than the child may use is 400, and a query beside it succeeds",
-  { timeout: 60_000 },
   async () => {
     const own = await startTestCatalog({ TILTYARD_ROWS_MEMORY: "400" });
     try {
@@ -163,7 +162,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-describe.runIf(process.platform === "linux")("the child", { timeout: 60_000 }, () => {
+describe.runIf(process.platform === "linux")("the child", () => {
   test.each(["SIGTERM", "SIGKILL"] as const)("ends with a catalog that ends by %s", async (signal) => {
     await using service = createServiceProcess();
     const { pid } = await service.start();

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { commit, declareTable, pathOf, stageManifest, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -26,7 +26,7 @@ test("a warehouse may be a symbolic link", async () => {
   const table = await declareTable(catalog);
   expect((await commit(catalog, table, 1)).status).toBe(200);
   await catalog.call("dropTable", { id: table.id });
-  await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
+  await expect.poll(() => existsSync(`/${pathOf(table)}`)).toBe(false);
 });
 
 test("a table whose manifests are in a folder that is a link is not committed to", async () => {
@@ -74,9 +74,7 @@ test("a dropped table leaves the target of a link on the path to its folder", as
   symlinkSync(join(path, "moved"), namespaceFolder);
   expect((await catalog.call("dropTable", { id: table.id })).status).toBe(200);
   const metrics = async () => (await catalog.fetch("/metrics")).text();
-  await vi.waitFor(async () => expect(await metrics()).toContain('tiltyard_tasks_failing{kind="purge"} 1'), {
-    timeout: 10_000,
-  });
+  await expect.poll(metrics).toContain('tiltyard_tasks_failing{kind="purge"} 1');
   expect(existsSync(join(path, "moved", pathOf(table).split("/").at(-1) ?? "", "_versions"))).toBe(true);
   expect(existsSync(file)).toBe(true);
 });
@@ -87,7 +85,7 @@ test("a dropped table deletes its links and leaves their targets", async () => {
   const { path, file } = elsewhere();
   symlinkSync(path, `/${pathOf(table)}/link`);
   await catalog.call("dropTable", { id: table.id });
-  await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
+  await expect.poll(() => existsSync(`/${pathOf(table)}`)).toBe(false);
   expect(existsSync(file)).toBe(true);
 });
 

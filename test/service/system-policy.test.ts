@@ -38,7 +38,7 @@ test("Geneva's records are compacted and cleaned by jobs of the catalog itself, 
   const tag = async (table: string[]) =>
     (await catalog.call("createTableTag", { id: table, tag: "t", version: 1 }, { key })).status;
   expect([await tag(id), await tag(other)]).toEqual([200, 403]);
-}, 300_000);
+});
 
 test("a policy that the creator of a table in __system sets replaces that of the catalog", async () => {
   const properties = { auto_compact: JSON.stringify({ small_fragments: 7 }) };

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   commit,
   declareTable,
@@ -48,7 +48,7 @@ describe("CreateTableVersion", () => {
     });
     expect(body.version.timestamp_millis).toBeGreaterThan(Date.now() - 60_000);
     expect(readText(`/${final}`)).toBe("the manifest");
-    await vi.waitFor(() => expect(existsSync(`/${staged}`)).toBe(false), { timeout: 10_000 });
+    await expect.poll(() => existsSync(`/${staged}`)).toBe(false);
     expect((await catalog.call("describeTableVersion", { id: table.id, version: 1 })).body.version).toEqual(
       body.version,
     );
@@ -209,7 +209,7 @@ describe("CreateTableVersion", () => {
       expect(answer.error.detail).not.toContain("no object exists");
     }
     const files = () => readdirSync(`/${pathOf(other)}/_versions`);
-    await vi.waitFor(() => expect(files()).toEqual([finalName(1)]), { timeout: 10_000 });
+    await expect.poll(() => files()).toEqual([finalName(1)]);
   });
 
   test("keeps the versions of branches apart", async () => {
@@ -327,7 +327,7 @@ describe("BatchDeleteTableVersions", () => {
     const table = await tableWithVersions(3);
     const finalNames = [3, 2, 1].map((version) => finalName(version));
     const files = () => readdirSync(`/${pathOf(table)}/_versions`);
-    await vi.waitFor(() => expect(files()).toEqual(finalNames), { timeout: 10_000 });
+    await expect.poll(() => files()).toEqual(finalNames);
     await remove(table, [[0, -1]]);
     expect(files()).toEqual(finalNames);
   });

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
@@ -182,7 +182,7 @@ async function everyTable(): Promise<readonly string[]> {
 
 /** Waits for the deletion of a table's objects, which follows the response. */
 async function untilGone(table: TestTable): Promise<void> {
-  await vi.waitFor(() => expect(existsSync(`/${pathOf(table)}`)).toBe(false), { timeout: 10_000 });
+  await expect.poll(() => existsSync(`/${pathOf(table)}`)).toBe(false);
 }
 
 describe("a removed table", () => {
@@ -210,13 +210,8 @@ describe("a removed table", () => {
     expect((await catalog.call("dropTable", { id: table.id })).error).toMatchObject({ status: 404, code: 4 });
     await untilGone(table);
     expect(existsSync(`/${pathOf(beside)}`)).toBe(true);
-    await vi.waitFor(
-      async () => {
-        const again = { id: table.id, location: table.location };
-        expect((await catalog.call("declareTable", again)).status).toBe(200);
-      },
-      { timeout: 10_000 },
-    );
+    const again = { id: table.id, location: table.location };
+    await expect.poll(async () => (await catalog.call("declareTable", again)).status).toBe(200);
   });
 
   test.each([".tiltyard-deleted", "~"])(
@@ -235,7 +230,7 @@ describe("a removed table", () => {
       await catalog.call("dropTable", { id: dropped.id });
       await untilGone(dropped);
       // The location is free when its folder is deleted under every name.
-      await vi.waitFor(async () => expect((await catalog.call("declareTable", dropped)).status).toBe(200), 10_000);
+      await expect.poll(async () => (await catalog.call("declareTable", dropped)).status).toBe(200);
       expect(existsSync(`/${pathOf(other)}/_versions/${finalName(1)}`)).toBe(true);
     },
   );
