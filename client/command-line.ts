@@ -45,8 +45,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
 function tiltyard(): Command {
   const program = new Command("tiltyard")
     .description("Ray clusters and jobs over Lance tables, and the catalog.")
-    .version(version)
-    .showHelpAfterError("(see --help)");
+    .version(version);
   const runner = handedOver("runner", "run the catalog's jobs on Ray (tiltyard-runner)", "runner", []);
   for (const command of [
     runCommand(),
@@ -69,12 +68,15 @@ function tiltyard(): Command {
   program.addCommand(formerJobCommand(), { hidden: true });
   program.addCommand(quickstartCommand());
   program.addCommand(completionCommand(program));
-  throwInsteadOfExit(program);
+  reportErrors(program);
   return program;
 }
 
-/** Throws errors of Commander, which would exit with 1 for an invalid option, a code with a different meaning here. */
-function throwInsteadOfExit(command: Command): void {
-  command.exitOverride();
-  command.commands.forEach(throwInsteadOfExit);
+/**
+ * Refers to the help after an error of Commander, and throws it. Commander itself would exit with 1 for an invalid
+ * option, a code with a different meaning here.
+ */
+function reportErrors(command: Command): void {
+  command.exitOverride().showHelpAfterError("(see --help)");
+  command.commands.forEach(reportErrors);
 }

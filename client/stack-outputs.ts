@@ -1,4 +1,4 @@
-import { type ClusterOptions, StackOutputs } from "@tiltyard/protocol";
+import { type ClusterOptions, parsing, StackOutputs } from "@tiltyard/protocol";
 
 /**
  * Returns the parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is the output of `pulumi stack
@@ -42,7 +42,7 @@ const hidden = "[secret]";
  * @throws Error if it is not the output of a Tiltyard stack.
  */
 export function parseStackOutputs(outputs: unknown): StackOutputs {
-  const parsed = StackOutputs.safeParse(outputs);
+  const parsed = StackOutputs.safeParse(outputs, parsing);
   if (parsed.success)
     return Object.fromEntries(Object.entries(parsed.data).filter(([, value]) => value !== hidden)) as StackOutputs;
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "all of it"}: ${message}`);

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { parsing, rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { BucketAccess } from "./cluster.ts";
 import type { Architecture } from "./machines.ts";
@@ -121,7 +121,7 @@ export function parseStackConfig(all: All, today: Date): StackConfig {
   const given = settingsIn(all, variant, problems);
   const settings: Record<string, unknown> = { variant };
   for (const [key, schema] of Object.entries(settingsOfVariant[variant])) {
-    const parsed = schema.safeParse(given[key]);
+    const parsed = schema.safeParse(given[key], parsing);
     if (parsed.success) settings[key] = parsed.data;
     const messages = firstMessages(key, parsed.error?.issues ?? []);
     for (const [path, message] of Object.entries(messages))

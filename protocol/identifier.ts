@@ -58,6 +58,8 @@ export function problemOfIdentifier(identifier: Identifier): string | undefined 
 
 function problemOfPart(part: string): string | undefined {
   if (part === "") return "has an empty part";
+  // URLs cannot contain these names: clients resolve them like those of folders, even percent-encoded.
+  if (part === "." || part === "..") return `has the part "${part}", which URLs cannot contain`;
   if (isLonger(part, partLengthMax)) return `has a part of more than ${partLengthMax} characters`;
   if (!part.isWellFormed()) return "has a part that is not valid Unicode";
   if (controlCharacter.test(part)) return "has a control character";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parsing } from "./fields.ts";
 import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./platform.ts";
 import { Memory } from "./quantity.ts";
 
@@ -209,7 +210,7 @@ export function parseJobCluster(name: string, ...layers: readonly object[]): Clu
 }
 
 function parse(options: unknown, format: (path: PropertyKey[]) => string): ClusterParameters {
-  const parsed = ClusterParameters.safeParse(options);
+  const parsed = ClusterParameters.safeParse(options, parsing);
   if (parsed.success) return parsed.data;
   throw new ParameterError(
     parsed.error.issues.map(({ path, message }) => `${format(path) || "the parameters"}: ${message}`),

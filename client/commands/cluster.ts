@@ -2,6 +2,7 @@ import { millisecondsOf } from "@tiltyard/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { RayClusterApi } from "../ray/cluster-api.ts";
 import { type LeasedCluster, listRayClusters, reapRayClusters } from "../ray/lease.ts";
+import { UsageError } from "./exit-codes.ts";
 import { clusterLeftOver, interruptible } from "./interruption.ts";
 import { makeCluster } from "./make-cluster.ts";
 import { type JsonOption, jsonOption, print, printTable } from "./output.ts";
@@ -23,6 +24,7 @@ export function clusterCommand(): Command {
     .addOption(jsonOption())
     .addHelpText("after", "\nExample:\n  tiltyard cluster up -f cluster.yaml --ttl 2h")
     .action(async (options: Options & { readonly ttl: number }) => {
+      if (options.file === undefined) throw new UsageError("describe the Ray cluster with -f FILE");
       const parameters = readTarget(options);
       await interruptible(async (signal) => {
         await using made = await makeCluster(parameters, signal);

@@ -60,14 +60,14 @@ complete -F _tiltyard tiltyard
 `;
 }
 
+/** Returns each command with the words after it, as its help lists them. */
 function pathsOf(command: Command, path: readonly string[]): [string, string][] {
-  const words = [
-    ...command.commands.map((each) => each.name()),
-    ...command.options.map((each) => each.long ?? ""),
-    "--help",
-  ];
+  const help = command.createHelp();
+  const commands = help.visibleCommands(command);
+  const options = help.visibleOptions(command);
+  const words = [...commands.map((each) => each.name()), ...options.map((each) => each.long ?? "")];
   return [
     [path.join(" "), words.filter(Boolean).join(" ")],
-    ...command.commands.flatMap((each) => pathsOf(each, [...path, each.name()])),
+    ...commands.flatMap((each) => pathsOf(each, [...path, each.name()])),
   ];
 }

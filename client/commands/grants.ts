@@ -20,7 +20,7 @@ export function grantsCommand(): Command {
       const { catalog, management } = catalogOf(options);
       const id = parseIdentifier(namespace);
       await management.putGrant({ id, principal, role });
-      if (!(await namespaceExists(catalog, id))) log(`warning: the namespace ${namespace} does not exist yet`);
+      await warnIfMissing(catalog, namespace);
       print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
     });
 
@@ -44,12 +44,12 @@ export function grantsCommand(): Command {
   return grants;
 }
 
-async function namespaceExists(catalog: CatalogClient, id: readonly string[]): Promise<boolean> {
+/** Warns about a namespace that does not exist, because a role on it may be a typing error. */
+export async function warnIfMissing(catalog: CatalogClient, namespace: string): Promise<void> {
   try {
-    await catalog.namespaceExists({ id });
-    return true;
+    await catalog.namespaceExists({ id: parseIdentifier(namespace) });
   } catch (error) {
-    if (error instanceof CatalogRequestError && error.status === 404) return false;
-    throw error;
+    if (!(error instanceof CatalogRequestError && error.status === 404)) throw error;
+    log(`warning: the namespace ${namespace} does not exist yet`);
   }
 }

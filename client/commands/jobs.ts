@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
-import { formatIdentifier, type Job, openStatuses, parseIdentifier, rowsText } from "@tiltyard/protocol";
+import { formatIdentifier, jobTitle, openStatuses, parseIdentifier, rowsText } from "@tiltyard/protocol";
 import { Command } from "commander";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
@@ -136,16 +136,11 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
   const rows = jobs.map((job) => ({
     id: job.job_id,
     status: job.status,
-    target: targetOf(job),
+    table: formatIdentifier(job.objects[0] ?? []),
+    job: jobTitle(job),
     progress: job.progress.rows_total === undefined ? waitingFor(job) : rowsText(job.progress),
     principal: job.principal,
     opened: timeOf(job.created_at_millis),
   }));
-  printTable(options, rows, ["id", "status", "target", "progress", "principal", "opened"], jobs);
-}
-
-/** Returns the target of a job: a table, and its column if the job fills one. */
-function targetOf({ objects, parameters }: Job): string {
-  const [table = []] = objects;
-  return [formatIdentifier(table), ...(parameters.column === undefined ? [] : [parameters.column])].join(" ");
+  printTable(options, rows, ["id", "status", "table", "job", "progress", "principal", "opened"], jobs);
 }

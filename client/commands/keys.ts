@@ -1,6 +1,7 @@
 import { parseIdentifier, type Role, roles } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { warnIfMissing } from "./grants.ts";
 import { listed } from "./listed.ts";
 import { addLocalOption } from "./local.ts";
 import { print, printTable, timeOf } from "./output.ts";
@@ -21,11 +22,10 @@ export function keysCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard keys create backfill --role writer --namespace prod")
     .action(async (principal: string, options: CreateOptions) => {
       const grant = options.role && { namespace: [...parseIdentifier(options.namespace)], role: options.role };
-      const { api_key_id: id, key } = await catalogOf(options).management.createApiKey({
-        principal,
-        ...(grant && { grant }),
-      });
+      const { catalog, management } = catalogOf(options);
+      const { api_key_id: id, key } = await management.createApiKey({ principal, ...(grant && { grant }) });
       print(options, { id, principal, key }, key);
+      if (grant) await warnIfMissing(catalog, options.namespace);
     });
 
   addLocalOption(addCatalogCommand(keys, "list", "list the keys, without their secrets")).action(

@@ -23,8 +23,10 @@ export function namespacesCommand(): Command {
     .option("--exist-ok", "succeed when the namespace exists")
     .action(async (namespace: string, options: CatalogOptions & { readonly existOk?: boolean }) => {
       const mode = options.existOk ? "ExistOk" : "Create";
-      await catalogOf(options).catalog.createNamespace({ id: parseIdentifier(namespace), mode });
-      print(options, { namespace, created: true }, `created ${namespace}`);
+      const answer = await catalogOf(options).catalog.createNamespace({ id: parseIdentifier(namespace), mode });
+      // The response has no transaction if nothing changed.
+      const created = answer.transaction_id !== undefined;
+      print(options, { namespace, created }, created ? `created ${namespace}` : `${namespace} exists already`);
     });
 
   addCatalogCommand(namespaces, "drop", "drop an empty namespace")

@@ -1,11 +1,11 @@
-import { parseIdentifier, TablePolicy } from "@tiltyard/protocol";
+import { parseIdentifier, parsing, TablePolicy } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { UsageError } from "./exit-codes.ts";
 import { log, print } from "./output.ts";
-import { readYaml } from "./target.ts";
+import { nameOfFile, readYaml } from "./target.ts";
 
 interface Options extends CatalogOptions {
   readonly file?: string;
@@ -39,10 +39,10 @@ export function addPolicyCommand(jobs: Command): void {
 
 /** Parses a policy file. @throws UsageError */
 function parsePolicy(file: string): Policy {
-  const parsed = Policy.safeParse(readYaml(file));
+  const parsed = Policy.safeParse(readYaml(file), parsing);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${[file, ...path].join(".")}: ${message}`);
-  throw new UsageError(`the policy is not valid:\n  ${problems.join("\n  ")}`);
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the policy"}: ${message}`);
+  throw new UsageError(`the policy in ${nameOfFile(file)} is not valid:\n  ${problems.join("\n  ")}`);
 }
 
 /** Returns the policy in the properties of a table, each part of which is JSON. */

@@ -40,7 +40,7 @@ export function readStack({ stackOutputs }: TargetOptions): StackOutputs | undef
   try {
     return parseStackOutputs(outputs);
   } catch (error) {
-    throw new UsageError(`cannot use ${stackOutputs}: ${reportOf(error)}`, { cause: error });
+    throw new UsageError(`cannot use ${nameOfFile(stackOutputs)}: ${reportOf(error)}`, { cause: error });
   }
 }
 
@@ -55,7 +55,7 @@ export function readTarget(options: TargetOptions, name?: string, outputs = read
   const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
   const file = options.file === undefined ? {} : readYaml(options.file);
   if (file === null || typeof file !== "object" || Array.isArray(file))
-    throw new UsageError(`${options.file} has no parameters of a Ray cluster`);
+    throw new UsageError(`${nameOfFile(options.file ?? "")} has no parameters of a Ray cluster`);
   return parseFileParameters(stack, file, {
     ...(name !== undefined && { name }),
     ...(options.namespace !== undefined && { namespace: options.namespace }),
@@ -74,11 +74,16 @@ export function readText(file: string): string {
   return reading(file, () => readFileSync(file, "utf8"));
 }
 
+/** Returns the name of a file in messages. `-` is standard input. */
+export function nameOfFile(file: string): string {
+  return file === "-" ? "standard input" : file;
+}
+
 function reading<Content>(file: string, read: () => Content): Content {
   try {
     return read();
   } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${messageOf(error)}`, { cause: error });
+    throw new UsageError(`cannot read ${nameOfFile(file)}: ${messageOf(error).trim()}`, { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-import { delimiterFor, durationText, isOpen, openStatuses, transactionStatuses } from "@tiltyard/protocol";
+import { delimiterFor, durationText, isOpen, jobTitle, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
 import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
@@ -31,15 +31,6 @@ const silentMs = 60_000;
 const shownMax = 300;
 
 export const endedStatuses = transactionStatuses.filter((status) => !openStatuses.includes(status));
-
-/** Returns the title of a job, such as `Fill title_length`. */
-export function titleOf({ operation, parameters: { column } }: Job): string {
-  if (operation === "BuildTableIndex") return `Index ${column}`;
-  if (column !== undefined) return `Fill ${column}`;
-  if (operation.endsWith("MaterializedView")) return "Refresh the view";
-  const words = operation.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
 
 /**
  * Returns the time since which a job shows no sign of a runner, in milliseconds since the epoch; undefined if a runner
@@ -101,7 +92,7 @@ interface JobViewProps {
 
 function JobView({ id, job, stale, mayChange }: JobViewProps) {
   const { run, failed } = useAction();
-  const title = titleOf(job);
+  const title = jobTitle(job);
   useAnnounced(`${title} is ${job.status.toLowerCase()} now.`);
   const log = useCall(
     "describeJobLog",
@@ -204,7 +195,7 @@ function Advice({ job }: { readonly job: Job }) {
     );
   if (reason !== undefined) return <Note>{sentence(reason)}</Note>;
   const since = silentSince(job);
-  if (since !== undefined) return <NoRunner title={titleOf(job)} since={since} />;
+  if (since !== undefined) return <NoRunner title={jobTitle(job)} since={since} />;
   return status === "Queued" && operation === "OpenJob" ? (
     <Note>No runner takes this job up: its opener runs it.</Note>
   ) : null;

@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/preact-query";
-import { delimiterFor, type Identifier, isOpen, openStatuses } from "@tiltyard/protocol";
+import { delimiterFor, type Identifier, isOpen, jobTitle, openStatuses } from "@tiltyard/protocol";
 import { useEffect, useRef } from "preact/hooks";
 import { call, type Job } from "./api.ts";
 import { Filtered } from "./filters.tsx";
 import { nameOf } from "./format.ts";
-import { endedStatuses, NoRunner, silentSince, titleOf } from "./job.tsx";
+import { endedStatuses, NoRunner, silentSince } from "./job.tsx";
 import { Pages } from "./list.tsx";
 import { JobProgress } from "./progress.tsx";
 import { itemsOf, polling, staleness, useCall, useList, useTitle } from "./queries.ts";
@@ -81,7 +81,7 @@ export function JobList({ namespace, filter }: Props) {
       </p>
       {open.length > 0 && (
         <Section title="Running and waiting">
-          {silent !== undefined && !hasRunner && <NoRunner title={titleOf(silent)} since={silentSince(silent) ?? 0} />}
+          {silent !== undefined && !hasRunner && <NoRunner title={jobTitle(silent)} since={silentSince(silent) ?? 0} />}
           <JobTable namespace={namespace} jobs={open} caption="Jobs that run or wait, the latest first" when="Opened" />
         </Section>
       )}
@@ -116,7 +116,7 @@ function useEnded(namespace: Identifier, open: readonly Job[] | undefined, refre
       const id = idOf(namespace, before);
       client
         .fetchQuery({ queryKey: ["describeJob", { id }], queryFn: ({ signal }) => call("describeJob", { id }, signal) })
-        .then(({ job }) => announce(`${titleOf(job)} is ${job.status.toLowerCase()} now.`))
+        .then(({ job }) => announce(`${jobTitle(job)} is ${job.status.toLowerCase()} now.`))
         .catch(() => {});
     }
   }, [open]);
@@ -141,7 +141,7 @@ function JobTable({
         cells: [
           <Status of={job.status} />,
           <div>
-            <a href={linkTo("job", idOf(namespace, job))}>{titleOf(job)}</a>
+            <a href={linkTo("job", idOf(namespace, job))}>{jobTitle(job)}</a>
             <br />
             <small>
               <Mono>{nameOf(job.objects[0] ?? [])}</Mono>

@@ -1,10 +1,9 @@
-import { delimiterFor, type Identifier } from "@tiltyard/protocol";
+import { delimiterFor, type Identifier, jobTitle } from "@tiltyard/protocol";
 import type { AnswerTo, Job } from "./api.ts";
 import { may } from "./caller.ts";
 import { computationOf } from "./computed-columns.tsx";
 import { nameOf } from "./format.ts";
 import { type Edge, Graph, type Node } from "./graph.tsx";
-import { titleOf } from "./job.tsx";
 import { useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { viewSourceOf } from "./schema.tsx";
@@ -112,7 +111,7 @@ function Found({
 
 const LastJob = ({ job, of }: { readonly job: Job; readonly of: Identifier }) => (
   <span>
-    <a href={linkTo("job", job.job_id.split(delimiterFor(of)))}>{titleOf(job)}</a> <Status of={job.status} />{" "}
+    <a href={linkTo("job", job.job_id.split(delimiterFor(of)))}>{jobTitle(job)}</a> <Status of={job.status} />{" "}
     <Time at={job.updated_at_millis} />
   </span>
 );

@@ -10,6 +10,15 @@ const stages = {
   commit: "commit_millis",
 } as const;
 
+/** Returns the title of a job, such as `Fill title_length`. */
+export function jobTitle({ operation, parameters: { column } }: Pick<Job, "operation" | "parameters">): string {
+  if (operation === "BuildTableIndex") return `Index ${column}`;
+  if (column !== undefined) return `Fill ${column}`;
+  if (operation.endsWith("MaterializedView")) return "Refresh the view";
+  const words = operation.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /**
  * Returns a text such as `250/1000 rows, 50 rows/s, 15 s left, 4 workers; compute 12 s, commit 1 s`; empty while nothing
  * is known. Times of stages are sums over all workers.

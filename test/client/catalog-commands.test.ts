@@ -82,6 +82,8 @@ describe("tiltyard keys and grants", () => {
       0,
       expect.stringContaining("warning: the namespace porduction does not exist yet"),
     ]);
+    const created = await tiltyard("keys", "create", "ada", "--role", "writer", "--namespace", "porduction");
+    expect([created.code, created.stderr]).toEqual([0, stderr]);
   });
 
   test("end with exit code 1 and one line when no catalog answers", async () => {
@@ -193,7 +195,8 @@ describe("browsing", () => {
   test("namespaces are created, listed and dropped", async () => {
     expect((await tiltyard("namespaces", "create", "studio")).stdout).toBe("created studio\n");
     expect((await tiltyard("namespaces", "create", "studio")).code).toBe(1);
-    expect((await tiltyard("namespaces", "create", "studio", "--exist-ok")).code).toBe(0);
+    expect((await tiltyard("namespaces", "create", "studio", "--exist-ok")).stdout).toBe("studio exists already\n");
+    expect(await json("namespaces", "create", "studio", "--exist-ok")).toEqual({ namespace: "studio", created: false });
     await tiltyard("namespaces", "create", "studio$films");
     expect(await json("namespaces", "list")).toContainEqual({ namespace: "studio" });
     expect((await tiltyard("namespaces", "list", "studio")).stdout).toBe("NAMESPACE\nstudio$films\n");

@@ -138,7 +138,7 @@ const catalog = useCatalog();
 describe("tiltyard", () => {
   test.each([
     [["run", "--", "x"], "describe the Ray cluster with -f FILE, or run the command on this machine with --local"],
-    [["cluster", "up"], "name: is required"],
+    [["cluster", "up"], "describe the Ray cluster with -f FILE"],
     [["ray", "job", "list"], "name the Ray cluster with -c NAME, -f FILE or --address URL"],
     [["run", "-f", "/no/such/file", "--", "x"], "cannot read /no/such/file"],
     [["run", "-f", file], "missing required argument 'command'"],
@@ -314,7 +314,9 @@ describe("tiltyard", () => {
 
 test("completes commands and options in fish", async () => {
   const { stdout } = await tiltyard("completion", "fish");
-  expect(stdout).toContain("\n    case 'cluster'\n      set words up list down reap --help\n");
+  expect(stdout).toContain("\n    case 'cluster'\n      set words up list down reap help --help\n");
+  // The former command and option have no help either.
+  expect(stdout).not.toMatch(/ 'job'\n|tables list.*\n.*--catalog/);
   expect(stdout).toContain("complete -c tiltyard -a '(__tiltyard_words)'");
 });
 

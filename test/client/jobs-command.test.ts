@@ -109,8 +109,10 @@ describe("tiltyard jobs", () => {
     await beginAttempt(catalog, running);
     await heartbeat(catalog, running, { progress: { rows_total: 10, rows_committed: 5 } });
     const { stdout } = await startProcess("list").finished;
-    expect(stdout).toMatch(/^ID +STATUS +TARGET +PROGRESS +PRINCIPAL +OPENED\n/);
-    expect(stdout).toMatch(new RegExp(`^${running.replace("$", "\\$")} +Running +\\S+ c +5/10 rows +bootstrap`, "m"));
+    expect(stdout).toMatch(/^ID +STATUS +TABLE +JOB +PROGRESS +PRINCIPAL +OPENED\n/);
+    expect(stdout).toMatch(
+      new RegExp(`^${running.replace("$", "\\$")} +Running +\\S+ +Fill c +5/10 rows +bootstrap`, "m"),
+    );
     expect(stdout).toContain(ended);
     const open_ = JSON.parse((await start("list", "--open", "--json").finished).stdout);
     expect(open_.map(({ job_id }: { job_id: string }) => job_id)).toEqual([running]);
@@ -281,10 +283,11 @@ describe("tiltyard jobs", () => {
   });
 
   test.each([
-    ["auto_compact: {small_fragments: 1}", "policy.yaml.auto_compact.small_fragments: Too small"],
+    ["auto_compact: {small_fragments: 1}", "policy.yaml is not valid:\n  auto_compact.small_fragments: Too small"],
+    ["auto_compact: {}", "auto_compact.small_fragments: is required"],
     ["auto_compaction: {}", 'Unrecognized key: "auto_compaction"'],
     ["auto_clean_up: {versions: 5, keep: 1}", 'auto_clean_up: Unrecognized key: "keep"'],
-    ["- ", "policy.yaml: Invalid input: expected object"],
+    ["- ", "policy.yaml is not valid:\n  the policy: Invalid input: expected object"],
     ["{", "cannot read "],
   ])("policy refuses %s and says why", async (text, told) => {
     const file = join(temporaryFolder("policy"), "policy.yaml");

@@ -25,6 +25,7 @@ describe("settings that are not valid", () => {
       { catalog: { databse: "sqlite" } },
       'catalog: Unrecognized key: "databse"',
     ],
+    ["a VPC without subnets", "eks", { network: { vpc: { id: "vpc-1" } } }, "vpc.privateSubnetIds: is required"],
     ["text for a structure", "gke", { "tiltyard:catalog": "sqlite" }, "catalog: Invalid input: expected object"],
     ["a namespace that is no name", "gke", { namespace: "My_Namespace" }, "namespace: must be lower-case letters"],
     ["a label domain that is none", "gke", { labelDomain: "ray" }, "labelDomain: must be a domain"],

@@ -95,12 +95,21 @@ describe("an error", () => {
     ["/v1/table/demo/numbers/tags/list", "did you mean /v1/table/demo$numbers/tags/list?"],
     ["/v1/tables/numbers/descripe", "did you mean /v1/table/numbers/describe?"],
     ["/management/v1/principle/list", "did you mean /management/v1/principal/list?"],
+    [
+      "/v1/namespace//table/list",
+      "no operation has the path /v1/namespace//table/list; GET /docs lists all operations",
+    ],
     ["/v1/elsewhere", "no operation has the path /v1/elsewhere; GET /docs lists all operations"],
     [`/v1/table/${"x".repeat(300)}/nothing`, "; GET /docs lists all operations"],
   ])("is 404 for %s and suggests what it means", async (path, detail) => {
     const response = await catalog.fetch(path, { method: "POST", headers: { "x-api-key": catalog.adminKey } });
     const error = ErrorResponse.parse(await response.json());
     expect([response.status, error.detail.slice(-detail.length)]).toEqual([404, detail]);
+  });
+
+  test("names a missing field", async () => {
+    const { id } = await declareTable(catalog);
+    expect((await catalog.call("batchDeleteTableVersions", { id })).error.detail).toBe("ranges: is required");
   });
 
   test("has a title for each conflict, and that of the requirement for AlterTransaction", async () => {

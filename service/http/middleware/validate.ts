@@ -1,5 +1,5 @@
 import { zValidator } from "@hono/zod-validator";
-import { type AnyContract, CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { type AnyContract, CatalogError, formatIdentifier, parsing } from "@tiltyard/protocol";
 import type { MiddlewareHandler } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { z } from "zod";
@@ -23,7 +23,7 @@ export function validate(contract: AnyContract): readonly MiddlewareHandler<AppE
 }
 
 /** Validates without promises: no contract has an asynchronous check. Zod compiles only synchronous validators. */
-const synchronous = { validationFunction: (schema: z.ZodType, value: unknown) => schema.safeParse(value) };
+const synchronous = { validationFunction: (schema: z.ZodType, value: unknown) => schema.safeParse(value, parsing) };
 
 function validateQuery({ query }: AnyContract): MiddlewareHandler<AppEnv> {
   return zValidator("query", query, throwProblems, synchronous);
