@@ -131,7 +131,7 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 
   /**
-   * Creates a resource hook for `hooks.beforeCreate`.
+   * Creates a resource hook for `hooks.beforeCreate`, which may also be one for `hooks.beforeUpdate`.
    *
    * @param name The name, which is unique among the hooks of this provider.
    */

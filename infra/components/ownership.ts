@@ -87,7 +87,8 @@ function describe({ kind, metadata: { name, namespace } }: OwnedObject): string 
   return `the ${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 
-function command(verb: string, { kind, metadata: { name, namespace } }: OwnedObject, ...more: readonly string[]) {
+/** Returns the command of kubectl that changes an object. */
+export function command(verb: string, { kind, metadata: { name, namespace } }: OwnedObject, ...more: readonly string[]) {
   const where = namespace === undefined ? [] : ["--namespace", namespace];
   return ["kubectl", verb, kind.toLowerCase(), name, ...more, ...where].join(" ");
 }

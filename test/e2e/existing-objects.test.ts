@@ -273,9 +273,15 @@ describeOnOurs(
       const uid = (await claim())?.metadata.uid;
       const moved = { database: { url }, image: `${catalogImage}:2` };
       await stack.up(settingsOf(namespace, { ...moved, moveFrom: "sqlite" }));
+      const refusal = "the catalog is on PostgreSQL, and SQLite would start without its records, or with old ones";
+      await expect(stack.up(settingsOf(namespace))).rejects.toThrow(refusal);
       await stack.up(settingsOf(namespace, moved));
       expect(await workload("StatefulSet")).toBeUndefined();
       expect((await claim())?.metadata.uid).toBe(uid);
+      await expect(stack.up(settingsOf(namespace))).rejects.toThrow(refusal);
+      expect((await workload("Deployment"))?.status.readyReplicas).toBe(2);
+      const metadata = { name: "tiltyard-catalog", namespace: catalogNamespace };
+      await cluster().api.delete({ apiVersion: "apps/v1", kind: "Deployment", metadata });
       await stack.up(settingsOf(namespace));
       expect((await claim())?.metadata.uid).toBe(uid);
       expect((await workload("StatefulSet"))?.status.readyReplicas).toBe(1);

@@ -10,7 +10,8 @@ const policyOf = async (name: string) => JSON.parse((await stack).one(policyType
 
 describe("the cluster on EKS", () => {
   test("authorizes by access entries, has an OIDC provider, and keeps an audit log", async () => {
-    expect((await stack).one("eks:index:Cluster").inputs).toMatchObject({
+    const cluster = (await stack).one("eks:index:Cluster");
+    expect(cluster.inputs).toMatchObject({
       name: "lancedb",
       authenticationMode: "API",
       createOidcProvider: true,
@@ -19,6 +20,8 @@ describe("the cluster on EKS", () => {
       deletionProtection: true,
       vpcCniOptions: { enablePrefixDelegation: true, enableNetworkPolicy: true },
     });
+    // A replacement would delete everything in the cluster first.
+    expect(cluster.protect).toBe(true);
   });
 
   test.each(["1.35", "1.36"])("has the add-ons for Kubernetes %s", async (kubernetesVersion) => {

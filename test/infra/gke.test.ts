@@ -29,14 +29,17 @@ describe("the cluster on GKE", () => {
     expect(secondaryIpRanges.map((range: { rangeName: string }) => range.rangeName)).toEqual(["pods", "services"]);
   });
 
-  test("has workload identity, shielded nodes, and is protected from deletion", async () => {
-    expect((await stack).one("gcp:container/cluster:Cluster").inputs).toMatchObject({
+  test("has workload identity, shielded nodes, and is protected from deletion and replacement", async () => {
+    const cluster = (await stack).one("gcp:container/cluster:Cluster");
+    expect(cluster.inputs).toMatchObject({
       workloadIdentityConfig: { workloadPool: "our-project.svc.id.goog" },
       enableShieldedNodes: true,
       deletionProtection: true,
     });
+    expect(cluster.protect).toBe(true);
     const open = await deployed("gke", { deletionProtection: false });
-    expect(open.one("gcp:container/cluster:Cluster").inputs.deletionProtection).toBe(false);
+    const unprotected = open.one("gcp:container/cluster:Cluster");
+    expect([unprotected.inputs.deletionProtection, unprotected.protect]).toEqual([false, false]);
     expect(open.one("gcp:storage/bucket:Bucket").protect).toBe(false);
   });
 

@@ -1,8 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import * as pulumi from "@pulumi/pulumi";
+import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/protocol";
 import type { CreationCheck } from "../cluster-provider.ts";
-import { stackId, stackLabel } from "../ownership.ts";
+import { command, stackId, stackLabel } from "../ownership.ts";
 import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 
 const released = "catalog.keepVolume: false lets the catalog start without it";
@@ -46,16 +46,22 @@ export function afterVolume(name: string, place: CatalogPlace, child: Child): Ch
   return { ...child, hooks: { beforeCreate: [check] } };
 }
 
-/** Returns the options of the pod with SQLite, which warns that a switch back from PostgreSQL copies no data. */
-export function beforeSqlite(name: string, { cluster, namespace }: CatalogPlace, child: Child): Child {
-  const check: CreationCheck = async (live) => {
-    if ((await live.find("apps/v1", "Deployment", catalogName, namespace)) !== undefined)
-      await pulumi.log.warn(
-        "The catalog changes from PostgreSQL to SQLite. It starts with the records of its volume, or with none: " +
-          "nothing is copied from PostgreSQL",
-      );
+/** Returns the options of the pod with SQLite, which must not start while PostgreSQL has the records. */
+export function beforeSqlite(name: string, place: CatalogPlace, child: Child): Child {
+  const check = place.cluster.kubernetes.beforeCreate(`${name}-no-postgres`, refuseOlderCatalog(place));
+  // The stateful set exists already, without pods, while `moveFrom` is set.
+  return { ...child, hooks: { beforeCreate: [check], beforeUpdate: [check] } };
+}
+
+function refuseOlderCatalog({ namespace }: CatalogPlace): CreationCheck {
+  return async (live) => {
+    const found = await live.find("apps/v1", "Deployment", catalogName, namespace);
+    if (found === undefined) return;
+    throw new Error(
+      "the catalog is on PostgreSQL, and SQLite would start without its records, or with old ones. Restore " +
+        `catalog.database. To abandon the records: ${command("delete", found)}`,
+    );
   };
-  return { ...child, hooks: { beforeCreate: [cluster.kubernetes.beforeCreate(`${name}-from-postgres`, check)] } };
 }
 
 function refuseEmptyCatalog({ namespace }: CatalogPlace): CreationCheck {

@@ -78,7 +78,8 @@ export function createControlPlane(
       deletionProtection: config.deletionProtection,
       ...(config.encryptionKey !== undefined && { encryptionConfigKeyArn: config.encryptionKey }),
     },
-    { parent, dependsOn: [logs] },
+    // Without this option, a replacement would delete everything in the cluster before AWS refuses to delete it.
+    { parent, dependsOn: [logs], protect: config.deletionProtection },
   );
 }
 

@@ -79,8 +79,14 @@ export function createControlPlane(
       ...(key !== undefined && { databaseEncryption: { state: "ENCRYPTED", keyName: key } }),
       deletionProtection: config.deletionProtection,
     },
-    // GKE sets the configuration of the first pool and upgrades the version itself.
-    { parent, dependsOn: [...network.wayOut], ignoreChanges: ["nodeConfig", "initialNodeCount"] },
+    {
+      parent,
+      dependsOn: [...network.wayOut],
+      // Without this option, a replacement would delete everything in the cluster before Google refuses to delete it.
+      protect: config.deletionProtection,
+      // GKE sets the configuration of the first pool and upgrades the version itself.
+      ignoreChanges: ["nodeConfig", "initialNodeCount"],
+    },
   );
 }
 
