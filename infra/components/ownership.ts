@@ -88,7 +88,11 @@ function describe({ kind, metadata: { name, namespace } }: OwnedObject): string 
 }
 
 /** Returns the command of kubectl that changes an object. */
-export function command(verb: string, { kind, metadata: { name, namespace } }: OwnedObject, ...more: readonly string[]) {
+export function command(
+  verb: string,
+  { kind, metadata: { name, namespace } }: OwnedObject,
+  ...more: readonly string[]
+) {
   const where = namespace === undefined ? [] : ["--namespace", namespace];
   return ["kubectl", verb, kind.toLowerCase(), name, ...more, ...where].join(" ");
 }
