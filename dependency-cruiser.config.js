@@ -12,7 +12,7 @@ const folders = {
   commits: ["domain", "storage", "store", "log"],
   dropping: ["domain", "storage", "store", "tasks"],
   refs: ["commits", "domain", "storage", "store", "tasks"],
-  rows: ["auth", "commits", "domain", "storage", "store", "log", "version"],
+  rows: ["auth", "commits", "domain", "refs", "storage", "store", "log", "version"],
   automation: ["auth", "commits", "rows", "domain", "store", "log"],
   operations: ["auth", "automation", "commits", "rows", "domain", "dropping", "refs", "storage", "store", "tasks"],
   remote: ["rows", "domain", "operations", "store"],

@@ -1,5 +1,6 @@
 import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
 import { branchOf } from "../domain/branch.ts";
+import { requireNotDropped } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
@@ -68,6 +69,7 @@ export async function prepareVersion(
     const present = "id" in table && (await findVersion(parts.store.read, table.id, branch, request.version));
     // The manifest of a retried commit no longer has its staged name.
     if (present && isManifestOf(present, names)) return { ...prepared, identity: undefined, base: newBranch };
+    if ("id" in table) await requireNotDropped(parts.store.read, table);
     throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${request.manifest_path}`);
   }
   if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };

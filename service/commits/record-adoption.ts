@@ -2,12 +2,12 @@ import type { Identifier } from "@tiltyard/protocol";
 import { mainBranch } from "../domain/branch.ts";
 import { principalOfJob } from "../domain/job.ts";
 import { automationOf } from "../domain/policy.ts";
-import { tableNotFound } from "../domain/require.ts";
+import { requireNotDropped } from "../domain/require.ts";
 import { type Caller, prepareAudit, recordAudit, unknownCaller } from "../domain/transaction.ts";
 import { emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
-import { findTableById, type TableRecord } from "../store/tables.ts";
+import type { TableRecord } from "../store/tables.ts";
 import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
 import { insertVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
 import { type FoundManifest, type Place, type PlacedTable, placeOf } from "./discover.ts";
@@ -97,7 +97,7 @@ async function insertFound(
   if (highest === undefined || lowest === undefined) return false;
   const { table, branch, state } = place;
   // The table may have been deregistered or purged during the listing of its folder.
-  if ((await findTableById(session, table.id)) === undefined) throw tableNotFound(table.identifier);
+  await requireNotDropped(session, table);
   const now = await findBranch(session, table.id, branch);
   // The rollback of a batch also removes manifests.
   const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;

@@ -6,9 +6,10 @@ import { requireTable } from "../domain/require.ts";
 import { prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
+import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
-import type { LocatedVersion } from "../store/versions.ts";
+import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 import { commitTogether } from "./commit-together.ts";
 import type { CommitParts } from "./parts.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
@@ -49,8 +50,16 @@ export interface Commits {
   readonly transactionName: string | undefined;
 }
 
-/** @param table The table at the start of the operation. A NewTable is created with the first commit. */
-export function createCommits(parts: CommitParts, change: Change, table: TableRecord | NewTable): Commits {
+/**
+ * @param table The table at the start of the operation. A NewTable is created with the first commit.
+ * @param latest The version of the branch that the change follows; undefined for a table without versions.
+ */
+export function createCommits(
+  parts: CommitParts,
+  change: Change,
+  table: TableRecord | NewTable,
+  latest?: VersionRecord,
+): Commits {
   const { storage } = parts;
   const identifier = change.request.id;
   const held: { readonly prepared: PreparedVersion; readonly answer: TableVersion }[] = [];
@@ -88,8 +97,17 @@ export function createCommits(parts: CommitParts, change: Change, table: TableRe
 
   async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
     const now = await requireTable(session, identifier);
-    if (now.id === opened.id) return now;
-    throw new CatalogError("ConcurrentModification", `table ${formatIdentifier(identifier)} was replaced meanwhile`);
+    if (now.id !== opened.id)
+      throw new CatalogError("ConcurrentModification", `table ${formatIdentifier(identifier)} was replaced meanwhile`);
+    if (latest === undefined) return now;
+    const { branch, generation } = latest;
+    // The version would be the first one of an empty branch, and its older files are missing.
+    if ((await findBranch(session, now.id, branch))?.generation !== generation)
+      throw new CatalogError(
+        "ConcurrentModification",
+        `all versions on branch ${branch} of table ${formatIdentifier(identifier)} were deleted meanwhile`,
+      );
+    return now;
   }
 
   async function replaceProperties(session: Session, table: TableRecord, given: TableRecord["properties"]) {

@@ -4,7 +4,7 @@ import { findBranch } from "../store/branches.ts";
 import { findJob, type JobRecord } from "../store/jobs.ts";
 import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
-import { findTable, type TableRecord } from "../store/tables.ts";
+import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 import { mainBranch } from "./branch.ts";
 
@@ -20,6 +20,14 @@ export async function requireTable(session: Session, identifier: Identifier): Pr
   const table = await findTable(session, requireTableIdentifier(identifier));
   if (table !== undefined) return table;
   throw tableNotFound(identifier);
+}
+
+/** Requires that a table was not dropped since it was read. @throws CatalogError TableNotFound */
+export async function requireNotDropped(
+  session: Session,
+  { id, identifier }: Pick<TableRecord, "id" | "identifier">,
+): Promise<void> {
+  if ((await findTableById(session, id)) === undefined) throw tableNotFound(identifier);
 }
 
 export function tableNotFound(identifier: Identifier): CatalogError {

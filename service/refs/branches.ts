@@ -2,11 +2,13 @@ import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { branchFolder } from "../commits/manifest.ts";
 import type { StoreParts } from "../commits/parts.ts";
+import { mainBranch } from "../domain/branch.ts";
+import { branchNotFound, requireNotDropped } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import { emptyBranch, listBranchNames } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
-import { listRefNames, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
+import { findRef, listRefNames, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
 /** The file of a branch in Lance's format. */
@@ -59,6 +61,18 @@ export async function requireFreeBranchName(
  */
 function isAmongFilesOf(branch: string, other: string): boolean {
   return branch.startsWith(`${other}/`) && /^(data|_.*)$/.test(branch.slice(other.length + 1).split("/")[0] ?? "");
+}
+
+/**
+ * Requires that a table and a branch were not deleted since they were read. The deletion of a branch begins with its
+ * file.
+ *
+ * @throws CatalogError TableNotFound, TableBranchNotFound
+ */
+export async function requireNotDeleted(parts: StoreParts, table: TableRecord, branch: string): Promise<void> {
+  await requireNotDropped(parts.store.read, table);
+  if (branch !== mainBranch && (await findRef(parts, table, branchKind, branch)) === undefined)
+    throw branchNotFound(table, branch);
 }
 
 /** A branch without dependents and the objects to delete. */

@@ -1,6 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import type { CommitParts } from "../commits/parts.ts";
+import type { NewTable } from "../commits/series.ts";
+import { requireNotDeleted } from "../refs/branches.ts";
+import type { TableRecord } from "../store/tables.ts";
 import { type Failure, failureTrailer } from "./call.ts";
 import { ChildEnded } from "./child-process.ts";
 import { translate } from "./errors.ts";
@@ -39,11 +43,30 @@ export async function* rowsOf(response: IncomingMessage): AsyncGenerator<Uint8Ar
   throw new Error("text" in failure ? failure.text : failure.message);
 }
 
+/** The table of a call, which may not exist yet, and its branch. */
+interface Called {
+  readonly table: TableRecord | NewTable;
+  readonly branch: string;
+}
+
 /**
- * Translates an error of the library. Any other error is unchanged.
+ * Translates an error of the library. Any other error is unchanged. If the table or the branch was deleted during the
+ * call, its files are missing, and that is the error.
  *
  * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
  */
-export function translated(error: unknown, { failure }: ServedView, hasRows = false): unknown {
-  return error instanceof LibraryError ? translate(error, failure, hasRows) : error;
+export async function translated(
+  parts: CommitParts,
+  { table, branch }: Called,
+  error: unknown,
+  { failure }: ServedView,
+  hasRows = false,
+): Promise<unknown> {
+  if (!(error instanceof LibraryError)) return error;
+  try {
+    if ("id" in table) await requireNotDeleted(parts, table, branch);
+  } catch (deleted) {
+    return deleted;
+  }
+  return translate(error, failure, hasRows);
 }

@@ -45,15 +45,16 @@ export function createChange(parts: RowsParts): ChangeRows {
     const { caller } = change;
     const { id } = change.request;
     const branch = branchOf(change.request);
-    const { table, version } = empty === undefined ? await latestOf(parts, caller, id, branch) : { table: empty };
+    const { table, latest } =
+      empty === undefined ? await latestOf(parts, caller, id, branch) : { table: empty, latest: undefined };
     await parts.gateway.listen();
-    const address = { branch, version, stableRowIds, ...(await storageOf(parts, table.location)) };
-    let commits = createCommits(parts, change, table);
+    const address = { branch, version: latest?.version, stableRowIds, ...(await storageOf(parts, table.location)) };
+    let commits = createCommits(parts, change, table, latest);
     try {
       const result = await parts.contained.run(
         senderOf(name, caller, id),
         (child) => {
-          commits = createCommits(parts, change, table);
+          commits = createCommits(parts, change, table, latest);
           const call = { operation: name, args, table: { uri: "", token: "", ...address } };
           return attempt(parts, child, call, table, commits, options.rows);
         },
@@ -75,9 +76,13 @@ export function createChange(parts: RowsParts): ChangeRows {
 async function latestOf(parts: RowsParts, caller: Change["caller"], id: Identifier, branch: string) {
   const table = await requireTable(parts.store.read, id);
   await requireBranch(parts, table, branch);
-  const { version, manifestName: name } = await requireVersion(parts, table, branch, undefined);
-  await requireReadableBy(caller, parts, await foreignBasesOf(parts, { location: table.location, branch, name }));
-  return { table, version };
+  const latest = await requireVersion(parts, table, branch, undefined);
+  await requireReadableBy(
+    caller,
+    parts,
+    await foreignBasesOf(parts, { location: table.location, branch, name: latest.manifestName }),
+  );
+  return { table, latest };
 }
 
 /** Runs a change once and publishes its commits. */
@@ -106,7 +111,7 @@ async function attempt(
         `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
         { cause: error },
       );
-    throw translated(error, served, rows !== undefined);
+    throw await translated(parts, { table, branch: call.table.branch }, error, served, rows !== undefined);
   } finally {
     served[Symbol.dispose]();
   }

@@ -13,7 +13,7 @@ const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
     "Lance implements no such expression. A placeholder (?, $1 or :name) has no value: write the value in its place.",
   ],
   [
-    /commit conflict|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i,
+    /commit conflict|incompatible transaction|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i,
     "ConcurrentModification",
   ],
   [/index not found|no index (named|with)|index .* does not exist/i, "TableIndexNotFound"],

@@ -122,7 +122,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       );
       return { version, result };
     } catch (error) {
-      const known = translated(error, served);
+      const known = await translated(parts, { table, branch }, error, served);
       // The next call opens the version again, unless the caller caused the failure.
       if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
       throw known;
@@ -144,7 +144,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
           () => true,
         );
       } catch (error) {
-        throw translated(error, served);
+        throw await translated(parts, { table, branch }, error, served);
       }
     },
     query: async (at, query) => {

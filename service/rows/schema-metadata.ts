@@ -81,7 +81,7 @@ async function tryToCommit(
   await objects.create(transactionKey, made.transaction);
   await objects.create(manifest_path, made.file);
   try {
-    await createCommits(parts, change, table).commit({
+    await createCommits(parts, change, table, latest).commit({
       version,
       branch,
       manifest_path,

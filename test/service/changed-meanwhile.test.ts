@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { expect, test, vi } from "vitest";
+import { pathOf, useCatalog } from "../support/catalog.ts";
+import { arrowStream, createFilms, films } from "../support/rows.ts";
+
+const catalog = useCatalog();
+
+/** Returns an Arrow stream that ends when `release` is called. */
+function heldStream(): { readonly body: ReadableStream<Uint8Array>; readonly release: () => void } {
+  const bytes = arrowStream(films);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  async function* chunks() {
+    yield bytes.slice(0, bytes.length - 1);
+    await promise;
+    yield bytes.slice(bytes.length - 1);
+  }
+  return { body: ReadableStream.from(chunks()), release: resolve };
+}
+
+/** Starts a request that has opened the latest version of a branch and waits for its last byte. */
+async function start(name: "insertIntoTable" | "mergeInsertIntoTable", request: Readonly<Record<string, unknown>>) {
+  const { body, release } = heldStream();
+  const changed = catalog.call(name, request, { body });
+  // This request waits for the same child.
+  await catalog.call("countTableRows", request);
+  return async () => {
+    release();
+    return (await changed).error;
+  };
+}
+
+test("a table that is dropped during a request is not found, instead of its files", async () => {
+  const id = await createFilms(catalog);
+  const { location } = (await catalog.call("describeTable", { id })).body;
+  const finish = await start("mergeInsertIntoTable", { id, on: ["id"], when_not_matched_insert_all: true });
+  await catalog.call("dropTable", { id });
+  await vi.waitFor(() => expect(existsSync(`/${pathOf({ id, location })}`)).toBe(false));
+  expect(await finish()).toMatchObject({ status: 404, error: `table ${id.join("$")} does not exist` });
+});
+
+test("a branch that is deleted during a request is not found, instead of its files", async () => {
+  const id = await createFilms(catalog);
+  await catalog.call("createTableBranch", { id, name: "side" });
+  await catalog.call("deleteFromTable", { id, branch: "side", predicate: "id = 2" });
+  const finish = await start("insertIntoTable", { id, branch: "side" });
+  await catalog.call("deleteTableBranch", { id, name: "side" });
+  expect(await finish()).toMatchObject({ status: 404, error: expect.stringContaining('no branch "side"') });
+});
+
+test("a table whose versions are all deleted during a request gets no version without its older files", async () => {
+  const id = await createFilms(catalog);
+  const finish = await start("insertIntoTable", { id });
+  await catalog.call("batchDeleteTableVersions", { id, ranges: [{ start_version: 0, end_version: -1 }] });
+  expect(await finish()).toMatchObject({ status: 404, code: 11 });
+  expect((await catalog.call("listTableVersions", { id })).body.versions).toEqual([]);
+});
+
+test("a merge into a table that is overwritten during the request is a conflict, which a retry resolves", async () => {
+  const id = await createFilms(catalog);
+  const finish = await start("mergeInsertIntoTable", { id, on: ["id"], when_matched_update_all: true });
+  await catalog.call("createTable", { id, mode: "Overwrite" }, { body: arrowStream(films) });
+  expect(await finish()).toMatchObject({ status: 409, code: 14 });
+});
