@@ -22,7 +22,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
 
   // Namespaces and tables
   check_declared: "Reports in `is_only_declared` whether the table has no version yet.",
-  is_only_declared: "True for a table without a version.",
+  is_only_declared: "True for a table without a version on the branch.",
   load_detailed_metadata: "Reads the manifest, and returns the version, the schema and the statistics.",
   location: "The URI of the folder of the table.",
   managed_versioning: "True if writers must commit versions through the catalog.",

@@ -6,7 +6,7 @@ import { branchNotFound } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
 import { findBranch } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { findVersion, hasVersions, listVersions, type VersionRecord } from "../store/versions.ts";
+import { findVersion, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
 import { catchUp } from "./adopt.ts";
 import { forgetCleanedUp } from "./forget-cleaned-up.ts";
 import { versionsFolder } from "./manifest.ts";
@@ -33,9 +33,10 @@ export async function requireKnownBranch(parts: CommitParts, table: TableRecord,
   await requireBranch(parts, table, branch);
 }
 
-/** Reports whether a table has a version, possibly of a writer outside the catalog. Otherwise the table is only declared. */
-export async function isWritten(parts: CommitParts, table: TableRecord): Promise<boolean> {
-  return (await hasVersions(parts.store.read, table.id)) || (await catchUp(parts, table, mainBranch)) !== undefined;
+/** Reports whether a branch has a version, possibly of a writer outside the catalog. */
+export async function isWritten(parts: CommitParts, table: TableRecord, branch: string): Promise<boolean> {
+  const latest = await latestVersion(parts.store.read, table.id, branch);
+  return latest !== undefined || (await catchUp(parts, table, branch)) !== undefined;
 }
 
 /**

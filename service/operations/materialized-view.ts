@@ -79,7 +79,7 @@ export const refreshMaterializedView: Handler<"refreshMaterializedView"> = async
 
 /** Adds the definition of a view that Geneva itself created, which exists only in the metadata of its schema. */
 async function withDefinition(catalog: Catalog, table: TableRecord): Promise<Pick<TableRecord, "properties">> {
-  if (hasDefinition(table) || !(await isWritten(catalog, table))) return table;
+  if (hasDefinition(table) || !(await isWritten(catalog, table, mainBranch))) return table;
   const latest = await requireVersion(catalog, table, mainBranch, undefined);
   return { properties: definitionInSchema(schemaMetadataOf(await readManifest(catalog, table, latest))) };
 }

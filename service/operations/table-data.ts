@@ -103,7 +103,7 @@ interface BranchRequest {
 
 /** Reports whether a write creates the first version of a table. */
 async function isUnwritten(catalog: Catalog, table: TableRecord, request: BranchRequest): Promise<boolean> {
-  return branchOf(request) === mainBranch && !(await isWritten(catalog, table));
+  return branchOf(request) === mainBranch && !(await isWritten(catalog, table, mainBranch));
 }
 
 /**

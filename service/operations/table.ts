@@ -91,7 +91,7 @@ export const describeTable: Handler<"describeTable"> = async (request, catalog, 
   await requireBranch(catalog, table, branch);
   if (at.version !== undefined) await requireVersion(catalog, table, branch, at.version);
   const isOnlyDeclared =
-    request.check_declared || request.load_detailed_metadata ? !(await isWritten(catalog, table)) : undefined;
+    request.check_declared || request.load_detailed_metadata ? !(await isWritten(catalog, table, branch)) : undefined;
   return {
     table: request.id.at(-1) ?? formatIdentifier(request.id),
     namespace: request.id.slice(0, -1),

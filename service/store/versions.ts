@@ -127,8 +127,3 @@ export async function listLeftOverVersions(
     .where("version", "<=", end)
     .execute();
 }
-
-/** Reports whether a table has a version on any branch. */
-export async function hasVersions({ db }: Session, tableId: number): Promise<boolean> {
-  return (await versionsOf(db, tableId).limit(1).executeTakeFirst()) !== undefined;
-}

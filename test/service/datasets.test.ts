@@ -824,6 +824,31 @@ describe("writers at once", () => {
   });
 });
 
+describe("a table whose versions were all deleted", () => {
+  const one = () => ({ body: arrowStream(films.slice(0, 1)) });
+  test.each([
+    ["insertIntoTable", {}],
+    ["insertIntoTable", { mode: "overwrite" }],
+    ["mergeInsertIntoTable", { on: ["id"], when_not_matched_insert_all: true }],
+    ["createTable", {}],
+    ["createTable", { mode: "overwrite" }],
+    ["createTable", { mode: "exist_ok" }],
+  ] as const)("is written again by %s with %j, beyond the tags of its former versions", async (name, request) => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableTag", { id, tag: "former", version: 1 });
+    await catalog.call("createTableBranch", { id, name: "side" });
+    await catalog.call("batchDeleteTableVersions", { id, ranges: [{ start_version: 0, end_version: -1 }] });
+    const described = { id, check_declared: true, load_detailed_metadata: true };
+    expect((await catalog.call("describeTable", described)).body).toMatchObject({ is_only_declared: true });
+
+    expect((await catalog.call(name, { id, ...request }, one())).body).toMatchObject({ version: 2 });
+    expect(await ids(id)).toEqual([1]);
+    expect(await versionsOf(id)).toEqual([2]);
+    expect(await ids(id, { branch: "side" })).toEqual([1, 2, 3]);
+    expect((await catalog.call("describeTable", { id, tag: "former" })).error).toMatchObject({ status: 404, code: 11 });
+  });
+});
+
 describe("bad input", () => {
   test.each([
     ["countTableRows", { predicate: "id = = 1" }, 400, 13],

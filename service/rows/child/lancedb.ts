@@ -21,7 +21,7 @@ interface RawConnection {
   createTable(
     name: string,
     file: Buffer,
-    mode: "create",
+    mode: "overwrite",
     namespace: readonly string[],
     storageOptions: Readonly<Record<string, string>>,
   ): Promise<RawTable>;

@@ -94,8 +94,9 @@ export class OpenTable implements Disposable {
     const options: Record<string, string> = this.#address.stableRowIds
       ? { new_table_enable_stable_row_ids: "true" }
       : {};
+    // The mode "create" would refuse a folder with manifests of deleted versions. This one continues with the next number.
     // The table is not opened again, because that would place a held-back manifest.
-    this.#created = await connection.createTable(name.table, file, "create", name.namespace, options);
+    this.#created = await connection.createTable(name.table, file, "overwrite", name.namespace, options);
     return this.#created.version();
   }
 
