@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { characters, entries, list, map, text } from "./bounds.ts";
+import { characters, entries, items, list, map, text } from "./bounds.ts";
 import type { ErrorStatus } from "./errors.ts";
 import { identifierLimits, problemOfIdentifier } from "./identifier.ts";
 
@@ -115,6 +115,27 @@ export const branch = optional(text(characters.name)).describe("The branch to us
 
 /** The path of a field of a table. Dots separate nested fields; a segment that itself contains a dot is in backticks. */
 export const fieldPath = text(characters.path).min(1);
+
+/**
+ * Creates the schema of changes of fields. Each field may have one change, because Lance would only apply the last one.
+ *
+ * @param pathOf Returns the path of the changed field.
+ */
+export function fieldChanges<Change extends z.ZodType>(
+  change: Change,
+  pathOf: (change: z.output<Change>) => string | undefined,
+) {
+  return list(change, items.columns)
+    .min(1)
+    .superRefine((changes, context) => {
+      // A segment without a dot is the same field with and without backticks.
+      const paths = changes.map((each) => pathOf(each)?.replaceAll(/`([^`.]+)`/g, "$1"));
+      const seen = new Set<string | undefined>();
+      const index = paths.findIndex((path) => seen.size === seen.add(path).size);
+      if (index !== -1)
+        context.addIssue({ code: "custom", path: [index], message: `changes the field ${paths[index]} a second time` });
+    });
+}
 
 /** The columns that Lance itself adds. A table with a column of such a name would be unreadable. */
 const reservedColumns = ["_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];

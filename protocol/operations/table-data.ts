@@ -9,6 +9,7 @@ import {
   count,
   datasetErrors,
   datasetReadErrors,
+  fieldChanges,
   fieldPath,
   optional,
   Properties,
@@ -116,9 +117,9 @@ export const updateTable = defineContract({
       ...commonRequest,
       branch,
       predicate: optional(sqlExpression().min(1)),
-      updates: list(list(sqlExpression(), 2).min(2), items.columns)
-        .min(1)
-        .describe("Pairs of a field's path and the SQL expression of its new value."),
+      updates: fieldChanges(list(sqlExpression(), 2).min(2), ([path]) => path).describe(
+        "Pairs of a field's path and the SQL expression of its new value.",
+      ),
       properties: optional(Properties).describe(
         "Not supported: the operation does not change the properties of the table.",
       ),

@@ -11,6 +11,7 @@ import {
   count,
   datasetErrors,
   datasetReadErrors,
+  fieldChanges,
   fieldPath,
   id,
   optional,
@@ -261,7 +262,7 @@ export const updateFieldMetadata = defineContract({
   summary: "Update the metadata of a table's fields",
   path: "/v1/table/{id}/update_field_metadata",
   body: z
-    .object({ ...commonRequest, branch, updates: list(FieldMetadataUpdate, items.columns).min(1) })
+    .object({ ...commonRequest, branch, updates: fieldChanges(FieldMetadataUpdate, ({ path }) => path) })
     .meta({ id: "UpdateFieldMetadataRequest" }),
   response: z
     .object({ ...changed, fields: z.record(z.string(), z.record(z.string(), z.string())) })
@@ -377,7 +378,7 @@ export const alterTableAlterColumns = defineContract({
   summary: "Change columns of a table",
   path: "/v1/table/{id}/alter_columns",
   body: z
-    .object({ ...commonRequest, branch, alterations: list(ColumnAlteration, items.columns).min(1) })
+    .object({ ...commonRequest, branch, alterations: fieldChanges(ColumnAlteration, ({ path }) => path) })
     .meta({ id: "AlterTableAlterColumnsRequest" }),
   response: z.object(changed).meta({ id: "AlterTableAlterColumnsResponse" }),
   errors: datasetErrors,

@@ -855,13 +855,37 @@ describe("bad input", () => {
     ["countTableRows", { predicate: "nope = 1" }, 404, 12],
     ["deleteFromTable", { predicate: "nope = 1" }, 404, 12],
     ["updateTable", { updates: [["nope", "1"]] }, 404, 12],
+    [
+      "updateTable",
+      {
+        updates: [
+          ["title", "'a'"],
+          ["id", "1"],
+          ["title", "'b'"],
+        ],
+      },
+      400,
+      13,
+    ],
     ["alterTableDropColumns", { columns: ["nope"] }, 404, 12],
     ["alterTableAlterColumns", { alterations: [{ path: "nope", rename: "x" }] }, 404, 12],
     ["alterTableAlterColumns", { alterations: [{ path: "id" }] }, 400, 13],
+    [
+      "alterTableAlterColumns",
+      {
+        alterations: [
+          { path: "id", rename: "x" },
+          { path: "`id`", rename: "y" },
+        ],
+      },
+      400,
+      13,
+    ],
     ["alterTableAlterColumns", { alterations: [{ path: "id", data_type: { type: "struct" } }] }, 400, 13],
     ["alterTableAddColumns", { new_columns: [{ name: "x" }] }, 400, 13],
     ["alterTableAddColumns", { new_columns: [{ name: "id", computed: "id" }] }, 400, 13],
     ["updateFieldMetadata", { updates: [{ path: "nope", metadata: {} }] }, 404, 12],
+    ["updateFieldMetadata", { updates: ["1", "2"].map((a) => ({ path: "id", metadata: { a } })) }, 400, 13],
     ["createTableIndex", { column: "nope", index_type: "BTREE" }, 404, 12],
     ["createTableIndex", { column: "id", index_type: "MAGIC" }, 400, 13],
     ["createTableIndex", { column: "title", index_type: "IVF_PQ" }, 400, 13],
