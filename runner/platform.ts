@@ -1,4 +1,4 @@
-import { parseIdentifier } from "@tiltyard/protocol";
+import { defaultDelimiter, parseIdentifier, problemOfIdentifier } from "@tiltyard/protocol";
 import type { OpenJob } from "./jobs.ts";
 
 /**
@@ -54,6 +54,11 @@ export interface Platform {
  */
 export function bareIdOf(jobId: string): string {
   return parseIdentifier(jobId).at(-1) ?? "";
+}
+
+/** Reports whether a text of the platform, where others may create objects too, is the id of a job. */
+export function isJobId(text: string | undefined): text is string {
+  return text !== undefined && problemOfIdentifier(text.split(defaultDelimiter)) === undefined;
 }
 
 /** Returns the arguments of the command of an attempt. */

@@ -6,6 +6,7 @@ import {
   argumentsOf,
   bareIdOf,
   entrypointOf,
+  isJobId,
   NeedsError,
   type Platform,
   type PlatformAttempt,
@@ -67,7 +68,7 @@ export class RayPlatform implements Platform {
     const assigned = this.#assigned.get(id);
     const [, number] = idPattern.exec(assigned?.name ?? id) ?? [];
     const jobId = assigned?.jobId ?? details.metadata?.tiltyard_job;
-    if (number === undefined || jobId === undefined) return [];
+    if (number === undefined || !isJobId(jobId)) return [];
     return [{ jobId, number: Number(number), state: states[details.status], message: firstLineOf(details) }];
   }
 

@@ -17,6 +17,7 @@ import {
   argumentsOf,
   bareIdOf,
   entrypointOf,
+  isJobId,
   NeedsError,
   PlaceLostError,
   type Platform,
@@ -293,7 +294,7 @@ function toAttempt(rayJob: RayJobObject): PlatformAttempt[] {
   const jobId = metadata?.annotations?.[attemptAnnotations.job];
   const number = Number(metadata?.annotations?.[attemptAnnotations.attempt]);
   // A RayJob that is being deleted was stopped.
-  if (jobId === undefined || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
+  if (!isJobId(jobId) || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
   return [{ jobId, number, state: stateOf(rayJob), message: messageOf(rayJob) }];
 }
 

@@ -39,6 +39,21 @@ test.each(["ns", "o'brien", "'; touch made; '", "a/b", "-x", "ünï ☃", 'a "b"
   },
 );
 
+test("lists no jobs of others on its Ray, whatever they name as their job", async () => {
+  const dashboard = await startTestDashboard();
+  try {
+    const jobs = new JobsApi(dashboard.url, undefined);
+    const ray = { dashboardUrl: dashboard.url, jobs };
+    const options = { catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 0 };
+    const platform = new RayPlatform({ ...options, ray: async () => ray });
+    const submission = { entrypoint: "true", submissionId: "tiltyard-other-1" };
+    await jobs.submit({ ...submission, metadata: { tiltyard_job: "ns$$id" } });
+    expect(await platform.list()).toEqual([]);
+  } finally {
+    await dashboard.stop();
+  }
+});
+
 test("refuses a Ray cluster of an unknown name, because it has one Ray", async () => {
   const platform = new RayPlatform({
     ray: () => Promise.reject(new Error("no Ray is needed for this")),

@@ -77,6 +77,14 @@ describe("a job on Kubernetes", () => {
     expect([...objects.keys()].toSorted()).toEqual([`rayjobs ${name}`, `secrets ${name}`]);
   });
 
+  test.each(["", "$", "ns$$id", "n\u0000s"])("is not a RayJob of others that names %j as its job", async (id) => {
+    await platform().start({ job, number: 1, apiKey: "k" });
+    const { metadata, ...own } = objects.get(`rayjobs ${name}`);
+    const annotations = { ...metadata.annotations, "tiltyard.dev/job": id };
+    objects.set("rayjobs other", { ...own, metadata: { ...metadata, name: "other", annotations } });
+    expect(await platform().list()).toEqual([expect.objectContaining({ jobId: job.id })]);
+  });
+
   test("waits for Kueue if a queue is configured", async () => {
     await platform({ queue: "team-a" }).start({ job, number: 1, apiKey: "k" });
     expect(objects.get(`rayjobs ${name}`)).toMatchObject({
