@@ -7,6 +7,7 @@ export {
   parseParameters,
 } from "@tiltyard/protocol";
 export * from "./catalog/index.ts";
+export { type CatalogTarget, requiredCatalog } from "./commands/catalog-target.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
 export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError } from "./kubernetes/kubernetes-error.ts";

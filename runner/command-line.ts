@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { createManagementClient, JobsApi } from "@tiltyard/client";
+import { createManagementClient, JobsApi, requiredCatalog } from "@tiltyard/client";
 import { formatError } from "@tiltyard/protocol";
 import { onNpmExit } from "@tiltyard/protocol/parent";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
@@ -100,7 +98,7 @@ async function run(options: Options): Promise<void> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stopped.abort());
   using _ = onNpmExit(() => stopped.abort());
   const environment = readConfig(process.env);
-  const catalog = catalogOf(options, environment);
+  const catalog = catalogOf(options);
   await using ray = rayOf(options, environment, signal);
   const standbyMinutes = options.standbyMinutes ?? (options.local === true ? localStandbyMinutes : 0);
   const where = {
@@ -153,11 +151,9 @@ function rayOf({ address, local, numCpus }: Options, environment: Environment, s
   return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, log }) : undefined;
 }
 
-/** Returns the specified catalog, or the one that `npm start` runs in this folder. */
-function catalogOf({ catalog }: Options, environment: Environment): { readonly url: string; readonly apiKey: string } {
-  const url = catalog ?? environment.catalogUrl ?? "http://127.0.0.1:2333";
-  const development = join("data", "development.key");
-  const apiKey = environment.apiKey ?? (existsSync(development) ? readFileSync(development, "utf8").trim() : undefined);
+/** Returns the catalog that the commands of `tiltyard` call, with a key. @throws Error without a key. */
+function catalogOf({ catalog }: Options): { readonly url: string; readonly apiKey: string } {
+  const { url, apiKey } = requiredCatalog({ ...(catalog !== undefined && { catalog }) });
   if (apiKey === undefined) throw new Error("set TILTYARD_API_KEY to a key of the catalog with the role runner");
   return { url, apiKey };
 }

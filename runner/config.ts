@@ -1,20 +1,14 @@
-/** The settings that the runner reads from the environment. Its key is never on the command line, which others could see. */
+/** The settings of Ray that the runner reads from the environment. The client reads the catalog and its key. */
 export interface Environment {
-  readonly catalogUrl: string | undefined;
-  readonly apiKey: string | undefined;
   readonly rayToken: string | undefined;
   /** The environment for Ray and thus for jobs, without Tiltyard's settings, which include the runner's own key. */
   readonly forRay: NodeJS.ProcessEnv;
 }
 
-/** Returns a variable; an empty one counts as absent. */
-const text = (value: string | undefined) => value || undefined;
-
 export function readConfig(environment: NodeJS.ProcessEnv): Environment {
   return {
-    catalogUrl: text(environment.TILTYARD_CATALOG_URL),
-    apiKey: text(environment.TILTYARD_API_KEY),
-    rayToken: text(environment.RAY_AUTH_TOKEN),
+    // An empty variable counts as absent.
+    rayToken: environment.RAY_AUTH_TOKEN || undefined,
     forRay: Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("TILTYARD_"))),
   };
 }

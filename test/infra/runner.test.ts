@@ -1,6 +1,5 @@
 import { runnerRights, standbyRights } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../../runner/config.ts";
 import { templatesIn } from "../../runner/open-rayjobs.ts";
 import { type Deployed, deployed } from "../support/stack.ts";
 
@@ -94,7 +93,7 @@ describe.each(clouds)("the runner on %s", (variant) => {
     const variables = Object.fromEntries(
       container.env.map(({ name, value }: { name: string; value: string }) => [name, value]),
     );
-    expect(readConfig(variables).catalogUrl).toBe(found.outputs.catalogUrl);
+    expect(variables.TILTYARD_CATALOG_URL).toBe(found.outputs.catalogUrl);
   });
 
   test("accepts no requests, and only calls the catalog and the API server", async () => {

@@ -1,13 +1,15 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { runCommandLine } from "../../runner/command-line.ts";
 import { readConfig } from "../../runner/config.ts";
 import { startCommand } from "../support/command.ts";
 import { startProgram } from "../support/process.ts";
 import { startTestDashboard } from "../support/ray-dashboard.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 test("prints the version of the package for --version", async () => {
   const { version } = JSON.parse(readFileSync("runner/package.json", "utf8"));
@@ -26,9 +28,31 @@ test.each([["--nonsense"], ["extra"], ["--max-jobs", "0"]])(
 );
 
 test("treats an empty variable as unset", () => {
-  const environment = { TILTYARD_CATALOG_URL: "", TILTYARD_API_KEY: "", RAY_AUTH_TOKEN: "" };
-  const none = { catalogUrl: undefined, apiKey: undefined, rayToken: undefined };
-  expect(readConfig(environment)).toMatchObject(none);
+  expect(readConfig({ RAY_AUTH_TOKEN: "" })).toMatchObject({ rayToken: undefined });
+});
+
+test("calls the catalog at the port of TILTYARD_PORT", async () => {
+  const dashboard = await startTestDashboard();
+  try {
+    const args = ["runner/main.ts", "--address", dashboard.url];
+    const { child, printed, finished } = startProgram(args, { TILTYARD_API_KEY: "key", TILTYARD_PORT: "2" });
+    expect(await printed("ListJobs")).toContain("no answer from http://127.0.0.1:2:");
+    child.kill("SIGTERM");
+    await finished;
+  } finally {
+    await dashboard.stop();
+  }
+});
+
+test("sends the development key of its folder to no other machine", async () => {
+  const folder = temporaryFolder("tiltyard runner ");
+  mkdirSync(join(folder, "data"));
+  writeFileSync(join(folder, "data", "development.key"), "a-development-key");
+  const args = [resolve("runner/main.ts"), "--local", "--catalog", "https://catalog.example.com"];
+  expect(await startProgram(args, {}, { folder }).finished).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("set TILTYARD_API_KEY"),
+  });
 });
 
 test("exits within 10 seconds of SIGTERM while the catalog does not respond", async () => {
