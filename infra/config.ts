@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { parsing, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { closest, parsing, rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { BucketAccess } from "./cluster.ts";
 import type { Architecture } from "./machines.ts";
@@ -26,6 +26,8 @@ import { problemsOfRegion } from "./settings/storage-rules.ts";
 import { type Team, teamNamespace } from "./settings/team-settings.ts";
 
 const projectName = "tiltyard";
+/** The text in the files of the stacks that users replace. */
+const gap = "FILL-IN";
 
 /** The values that are derived from the settings on every variant. */
 interface WorkedOut {
@@ -116,6 +118,9 @@ type All = Readonly<Record<string, string>>;
  * @throws StackConfigError
  */
 export function parseStackConfig(all: All, today: Date): StackConfig {
+  const gaps = Object.keys(all).filter((name) => all[name]?.includes(gap));
+  if (gaps.length > 0)
+    throw notValid(gaps.map((name) => `${name.replace(`${projectName}:`, "")}: replace ${gap} with your value`));
   const variant = variantIn(all);
   const problems: string[] = [];
   const given = settingsIn(all, variant, problems);
@@ -164,13 +169,19 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
     if (project !== projectName || key === "variant" || value === "") continue;
     if (!(key in settingsOfVariant[variant])) {
       const others = variants.filter((other) => key in settingsOfVariant[other]);
+      const meant = closest(key, Object.keys(settingsOfVariant[variant]));
+      const suggestion = meant === undefined ? "" : `; did you mean ${meant}?`;
       problems.push(
-        `${key}: is not a setting${others.length > 0 ? ` on ${variant}, but on ${others.join(", ")}` : ""}`,
+        `${key}: is not a setting${others.length > 0 ? ` on ${variant}, but on ${others.join(", ")}` : suggestion}`,
       );
     } else given[key] = textual.has(key) ? value : jsonOf(value);
   }
   return given;
 }
+
+/** The form of the names of regions. The names of zones have a suffix. */
+const regionNames = { gcp: /^[a-z]+-[a-z]+\d+$/, aws: /^[a-z]+(-[a-z]+)+-\d+$/ } as const;
+const regionExamples = { gcp: "us-central1", aws: "us-east-1" } as const;
 
 /** Returns the region or project of the cloud's provider and its credentials. */
 function cloudIn(all: All, variant: Variant, problems: string[]) {
@@ -181,6 +192,8 @@ function cloudIn(all: All, variant: Variant, problems: string[]) {
   if (isGoogles && project === "") problems.push("gcp:project: is required: pulumi config set gcp:project ID");
   if (variant !== "existing" && region === "")
     problems.push(`${cloud}:region: is required: pulumi config set ${cloud}:region REGION`);
+  else if (variant !== "existing" && !regionNames[cloud].test(region))
+    problems.push(`${cloud}:region: must be a region, such as ${regionExamples[cloud]}, not ${region}`);
   const profileName = all["aws:profile"];
   const roleArn = assumedRole(all, problems);
   return {

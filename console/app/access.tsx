@@ -150,7 +150,7 @@ function Grants({ caller }: { readonly caller: Caller }) {
   }
   return (
     <>
-      <ActionForm title="Give a role" action="Give the role" submit={grant}>
+      <ActionForm title="Grant a role" action="Grant the role" submit={grant}>
         {principalField}
         <Field label="Role">
           <Select name="role" options={roles} />

@@ -46,7 +46,7 @@ function Entries({ caller }: { readonly caller: Caller }) {
   if (entries.length === 0)
     return (
       <Empty text="You have no role anywhere in this catalog yet.">
-        <Hint>Ask an admin to give {caller.principal} one.</Hint>
+        <Hint>Ask an admin to grant {caller.principal} one.</Hint>
       </Empty>
     );
   return (

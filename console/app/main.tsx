@@ -119,7 +119,7 @@ function MissingPage() {
   useTitle("Not found");
   return (
     <>
-      <h1 tabIndex={-1}>There is no such page</h1>
+      <h1 tabIndex={-1}>This page does not exist</h1>
       <p>
         <a href="#/tables">All tables</a>
       </p>

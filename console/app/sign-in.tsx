@@ -100,9 +100,20 @@ export function SignInPage({ onCaller, issuer, message }: Props) {
           <button type="submit" class={issuer && "outline"} aria-disabled={isBusy}>
             Sign in
           </button>
-          <small id="sign-in-hint">It is kept until you sign out or close this tab, and in this tab only.</small>
+          <small id="sign-in-hint">
+            {issuer === undefined && isOnThisMachine() && (
+              <>
+                The data folder of a catalog on this machine has a key in the file <code>development.key</code>.{" "}
+              </>
+            )}
+            The console keeps the key or token in this tab only, until you sign out or close it.
+          </small>
         </form>
       </article>
     </main>
   );
+}
+
+function isOnThisMachine(): boolean {
+  return ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
 }

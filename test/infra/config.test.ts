@@ -18,7 +18,8 @@ describe("settings that are not valid", () => {
   test.each<[string, string, Settings, string]>([
     ["no variant", "", {}, "variant: is required; it must be one of existing, existing-gke, existing-eks, gke, eks"],
     ["another variant", "aks", {}, "variant: must be one of existing, existing-gke, existing-eks, gke, eks"],
-    ["a misspelled setting", "gke", { nodePool: [] }, "nodePool: is not a setting"],
+    ["a misspelled setting", "gke", { nodePool: [] }, "nodePool: is not a setting; did you mean nodePools?"],
+    ["a setting that does not exist", "gke", { spaceships: 2 }, "spaceships: is not a setting"],
     [
       "a misspelled setting inside another",
       "gke",
@@ -30,6 +31,15 @@ describe("settings that are not valid", () => {
     ["a namespace that is no name", "gke", { namespace: "My_Namespace" }, "namespace: must be lower-case letters"],
     ["a label domain that is none", "gke", { labelDomain: "ray" }, "labelDomain: must be a domain"],
     ["no project", "gke", { "gcp:project": "" }, "gcp:project: is required: pulumi config set gcp:project ID"],
+    ["a gap inside a setting", "gke", { clientPrincipals: ["user:FILL-IN"] }, "clientPrincipals: replace FILL-IN"],
+    ["a gap", "gke", { "gcp:project": "FILL-IN" }, "gcp:project: replace FILL-IN with your value"],
+    [
+      "a zone for a region",
+      "gke",
+      { "gcp:region": "us-central1-a" },
+      "gcp:region: must be a region, such as us-central1",
+    ],
+    ["a zone for a region", "eks", { "aws:region": "us-east-1a" }, "aws:region: must be a region, such as us-east-1"],
     ["no region", "eks", { "aws:region": "" }, "aws:region: is required: pulumi config set aws:region REGION"],
     ["a Ray that is too old", "gke", { ray: { version: "2.42.1" } }, "ray.version: must be 2.43 or later, not 2.42.1"],
     [

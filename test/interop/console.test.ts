@@ -208,6 +208,7 @@ const row = (page: Page, text: string | RegExp) => page.getByRole("row").filter(
 describe("signing in", () => {
   test("rejects a wrong key with a sentence and accepts the right one", async () => {
     const { page } = await open();
+    await page.getByText("has a key in the file development.key").waitFor();
     await page.locator("#secret").fill("not-a-key");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").filter({ hasText: "not known or was revoked" }).waitFor();
@@ -327,7 +328,7 @@ describe("browsing", () => {
     await page.getByRole("alert").filter({ hasText: "Namespace nowhere does not exist." }).waitFor();
     for (const route of ["somewhere", "constructor"]) {
       await visit(page, route);
-      await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+      await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
       await visit(page, "tables");
       await page.getByRole("heading", { name: "Catalog" }).waitFor();
     }
@@ -1121,7 +1122,7 @@ describe("access", () => {
     await page.getByRole("combobox", { name: "Principal" }).fill("dora@example.com");
     await page.getByRole("combobox", { name: "Role" }).selectOption("writer");
     await page.getByRole("textbox", { name: "Namespace" }).fill("production$raw");
-    await page.getByRole("button", { name: "Give the role" }).click();
+    await page.getByRole("button", { name: "Grant the role" }).click();
     await row(page, /dora@example\.com *writer *production\$raw/).waitFor();
     const grants = async () =>
       (await catalog.call("listGrants", { id: [], principal: "dora@example.com" })).body.grants;
@@ -1161,7 +1162,7 @@ describe("access", () => {
     await visit(page, "access");
     await page.getByRole("combobox", { name: "Principal" }).fill("dora");
     await page.getByRole("textbox", { name: "Namespace" }).fill("a$$b");
-    await page.getByRole("button", { name: "Give the role" }).click();
+    await page.getByRole("button", { name: "Grant the role" }).click();
     await page.getByRole("alert").filter({ hasText: "empty part" }).waitFor();
   });
 });
