@@ -151,7 +151,10 @@ export const ClusterParameters = z
       if (paths.indexOf(path) !== index) problem(["volumes", index, "path"], `is the path of another volume: ${path}`);
     });
     if (parameters.auth === "token" && !isAtLeast(parameters.rayVersion, tokenRayVersionMin))
-      problem(["auth"], `must be none with a rayVersion before ${tokenRayVersionMin.join(".")}, which knows no tokens`);
+      problem(
+        ["auth"],
+        `must be none with a rayVersion before ${tokenRayVersionMin.join(".")}, which does not support tokens`,
+      );
     const cloud = {
       EKS_AUTH: ["clusterName", "region"],
       GKE_AUTH: ["clusterName", "region"],

@@ -33,7 +33,7 @@ export class CatalogConnectionError extends Error {
   constructor(operation: string, url: string, cause: unknown) {
     const reason =
       cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
-    super(`${operation}: no answer from ${originOf(url)}: ${reason}`, { cause });
+    super(`${operation}: no response from ${originOf(url)}: ${reason}`, { cause });
   }
 }
 
@@ -42,8 +42,8 @@ export class CatalogResponseError extends Error {
   override readonly name = "CatalogResponseError";
 
   constructor(operation: string, url: string, problem: string) {
-    const hint = "Is it the URL of a catalog, and is this client not older than the catalog?";
-    super(`${operation}: ${originOf(url)} answered with something else: ${problem}. ${hint}`);
+    const hint = "Check that this is the URL of a catalog, and that this client is not older than the catalog";
+    super(`${operation}: ${originOf(url)} returned an unexpected response: ${problem}. ${hint}`);
   }
 }
 

@@ -86,7 +86,7 @@ async function prepareTable(catalog: CatalogTarget, python: string, env: NodeJS.
 async function post({ url, apiKey }: CatalogTarget, path: string, body: object): Promise<Record<string, unknown>> {
   const headers = { "content-type": "application/json", ...(apiKey !== undefined && { "x-api-key": apiKey }) };
   const answer = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`${path} responded with ${answer.status}: ${await answer.text()}`);
   return answer.json() as Promise<Record<string, unknown>>;
 }
 

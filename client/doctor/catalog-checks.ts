@@ -51,7 +51,10 @@ export async function examineCatalog(
 async function checkReady({ url, problem, isDefault }: Tools): Promise<Outcome> {
   if (problem === undefined) return ok(url);
   if (isDefault) return skipped(`no catalog was named, and ${problem}`, "tiltyard serve, or TILTYARD_CATALOG_URL");
-  return failed(problem, "is the address right? Does it run: kubectl logs -l app.kubernetes.io/name=tiltyard-catalog");
+  return failed(
+    problem,
+    "check the URL, and the log of the catalog: kubectl logs -l app.kubernetes.io/name=tiltyard-catalog",
+  );
 }
 
 async function checkKey({ apiKey, management, problem }: Tools): Promise<Outcome> {
@@ -87,8 +90,8 @@ async function problemOf(url: string): Promise<string | undefined> {
   try {
     const signal = AbortSignal.timeout(requestTimeoutMs);
     const { ok: isReady, status } = await fetch(`${url.replace(/\/+$/, "")}/health/ready`, { signal });
-    return isReady ? undefined : `${url} answers ${status}`;
+    return isReady ? undefined : `${url} responds with ${status}`;
   } catch {
-    return `${url} does not answer`;
+    return `${url} does not respond`;
   }
 }

@@ -46,7 +46,7 @@ interface Tools extends ClusterTarget {
 
 const checks: readonly Check<Tools>[] = [
   ["namespace", checkNamespace],
-  ["operator knows RayClusters", checkDefinition],
+  ["definition of RayClusters", checkDefinition],
   ["operator runs", checkOperator],
   ["service account", checkServiceAccount],
   ["service account may get pods", (tools) => checkRights(tools, "pods", ["get", "list", "watch"], "")],
@@ -97,7 +97,7 @@ async function orGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined
 async function checkNamespace({ core, parameters: { namespace } }: Tools): Promise<Outcome> {
   const found = await orGone(core.readNamespace({ name: namespace }));
   return found === undefined
-    ? failed(`${namespace} is not there`, "run pulumi up, or name another with --namespace")
+    ? failed(`${namespace} does not exist`, "run pulumi up, or name another with --namespace")
     : ok(namespace);
 }
 
@@ -106,7 +106,7 @@ const installOperator = `install the KubeRay operator ${operatorVersionMin.join(
 async function checkDefinition({ extensions }: Tools): Promise<Outcome> {
   const name = `${rayClusters.plural}.${rayClusters.group}`;
   const found = await orGone(extensions.readCustomResourceDefinition({ name }));
-  if (found === undefined) return failed("the API server does not know them", installOperator);
+  if (found === undefined) return failed("the API server does not serve them", installOperator);
   const versions = found.spec.versions.filter((each) => each.served).map((each) => each.name);
   return versions.includes(rayClusters.version)
     ? ok(versions.join(", "))

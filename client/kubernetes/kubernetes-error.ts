@@ -22,7 +22,7 @@ export class KubernetesError extends Error {
 /** The text of the API server about a denial by an admission webhook or an admission policy. */
 const denial = / denied (the )?request: /;
 
-/** Reports whether the API server does not know the kind of an object, because KubeRay is not installed. */
+/** Reports whether the API server does not serve the kind of an object, because KubeRay is not installed. */
 export function isMissingType({ body }: ApiException<unknown>): boolean {
   return String(body).includes("page not found");
 }
@@ -32,7 +32,7 @@ function reasonOf(cause: unknown): string {
     if (!(cause instanceof Error)) return String(cause);
     return (cause.cause as Error | undefined)?.message ?? cause.message;
   }
-  if (isMissingType(cause)) return "the API server does not know the objects of KubeRay";
+  if (isMissingType(cause)) return "the API server does not serve the objects of KubeRay";
   try {
     return (JSON.parse(String(cause.body)) as { message?: string }).message ?? `HTTP ${cause.code}`;
   } catch {

@@ -21,7 +21,7 @@ export type Annotations = Readonly<Record<string, string | null>>;
 /** The API of the Ray clusters in one namespace. */
 export class RayClusterApi extends NamespaceApi {
   constructor(config: KubeConfig, namespace: string) {
-    super(config, namespace, "ask for the rights of a client on this stack (clientPrincipals)");
+    super(config, namespace, "request membership in clientPrincipals of the stack");
   }
 
   /** Creates a cluster. @throws KubernetesError with the status 409 if the name is already in use. */
@@ -53,12 +53,12 @@ export class RayClusterApi extends NamespaceApi {
    *
    * @param purpose The failed action in error messages.
    */
-  async now(purpose = "ask the API server for the time"): Promise<Date> {
+  async now(purpose = "read the time of the API server"): Promise<Date> {
     return this.try(purpose, async () => {
       const { headers } = await this.objects.listNamespacedCustomObjectWithHttpInfo({ ...this.#where, limit: 1 });
       // Every response of an HTTP server with a clock contains the time (RFC 9110, 6.6.1).
       const millis = Date.parse(headers.date ?? "");
-      if (Number.isNaN(millis)) throw new Error("its answer has no Date");
+      if (Number.isNaN(millis)) throw new Error("its response has no Date header");
       return new Date(millis);
     });
   }

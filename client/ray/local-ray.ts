@@ -131,7 +131,7 @@ async function answering(url: string, companion: Companion, signal: AbortSignal 
     );
     if (answers) return;
     if (companion.hasEnded) throw new LocalRayError(`Ray did not start: ${companion.printed.trim()}\n${install}`);
-    if (Date.now() > deadline) throw new LocalRayError(`Ray did not answer in time: ${companion.printed.trim()}`);
+    if (Date.now() > deadline) throw new LocalRayError(`Ray did not respond in time: ${companion.printed.trim()}`);
     await sleep(pollMs, undefined, { signal });
   }
 }

@@ -287,7 +287,7 @@ async function remove(api: RayClusterApi, identity: ClusterIdentity): Promise<vo
     if (isAnother || (cluster === undefined && pods.length === 0)) return;
     if (Date.now() >= deadline)
       throw new ProvisionError(
-        `the RayCluster ${name} was deleted, but it or its pods are still there after ${deleteTimeoutMs / 1000} s`,
+        `the RayCluster ${name} was deleted, but it or its pods still exist after ${deleteTimeoutMs / 1000} s`,
       );
     await sleep(pollMs);
   }

@@ -248,7 +248,7 @@ function Keys() {
     <>
       <ActionForm title="Make an API key" action="Make a key" submit={create}>
         {principalField}
-        <Field label="Also give the role">
+        <Field label="Also grant the role">
           <Select name="role" options={[["", "none"], ...roles]} />
         </Field>
         <Field label="On the namespace">

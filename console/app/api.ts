@@ -110,11 +110,11 @@ export async function call<Name extends OperationName>(
     text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, "The catalog gives no answer. Is it running, and is this machine online?");
+    throw new ApiError(0, "The catalog does not respond. Is it running, and is this machine online?");
   }
   const answer = parse(text);
   if (response.ok) return answer ?? {};
-  const reason = answer?.detail ?? `The catalog answered ${response.status}.`;
+  const reason = answer?.detail ?? `The catalog responded with ${response.status}.`;
   if (response.status === 401 && credential !== undefined) onUnauthenticated(reason);
   throw new ApiError(response.status, reason);
 }
@@ -131,7 +131,7 @@ async function currentToken(source: TokenSource): Promise<string> {
   try {
     token = await source();
   } catch {
-    throw new ApiError(0, "The issuer of your sign-in gives no answer.");
+    throw new ApiError(0, "The issuer of your sign-in does not respond.");
   }
   if (token !== undefined) return token;
   const reason = "the session has ended";

@@ -57,7 +57,7 @@ function App() {
   }
   useLayoutEffect(() => {
     whenUnauthenticated((reason) =>
-      end(`Your credential is not accepted any more. Sign in again. The reason: ${sentence(reason)}`),
+      end(`Your credential is no longer accepted. Sign in again. The reason: ${sentence(reason)}`),
     );
     onSignedOut = () => end("You signed out in another tab.");
   }, []);

@@ -37,7 +37,7 @@ export function SignInPage({ onCaller, issuer, message }: Props) {
 
   async function leave() {
     setFailed("");
-    await issuer?.signIn().catch(() => setFailed(`${issuer.host} gives no answer. Try again later.`));
+    await issuer?.signIn().catch(() => setFailed(`${issuer.host} does not respond. Try again later.`));
   }
 
   async function submit(event: Event) {

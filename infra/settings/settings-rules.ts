@@ -117,7 +117,7 @@ function problemsOfRayImage(
 function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">): string[] {
   const { variant, operator } = settings;
   if (operator.source === "gke-addon" && variant !== "gke")
-    return ["operator.source: gke-addon is there on gke only; use helm"];
+    return ["operator.source: gke-addon exists on gke only; use helm"];
   if (operator.source === "helm" && operator.crds && operator.chart.startsWith("oci://"))
     return ["operator.crds: must be false with a chart of an OCI registry, whose definitions the stack does not read"];
   if (operator.source === "none" || operator.version === undefined) return [];

@@ -22,7 +22,7 @@ export function problemsOfTeams({
       problems.push(`teams.${index}.name: is the name of another team: ${team.name}`);
     else if (teams.some(({ name }) => team.name === `${name}${clientSuffix}`))
       problems.push(`teams.${index}.name: must not be that of another team with ${clientSuffix}: ${team.name}`);
-    else if (namespaces.includes(its)) problems.push(`teams.${index}.namespace: is taken: ${its}`);
+    else if (namespaces.includes(its)) problems.push(`teams.${index}.namespace: is already in use: ${its}`);
     if (its.length > 63) problems.push(`teams.${index}.namespace: must have 63 characters at most: ${its}`);
     namespaces.push(its);
     if (kueue !== undefined && team.quota === undefined)

@@ -134,7 +134,7 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 async function discover(issuer: string): Promise<URL> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const answer = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs) });
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`${url} responded with ${answer.status}`);
   const document = Discovery.parse(await answer.json());
   if (document.issuer !== issuer) throw new Error(`${url} is the document of another issuer, ${document.issuer}`);
   return new URL(document.jwks_uri);

@@ -1,8 +1,7 @@
 import type { CommitParts } from "../commits/parts.ts";
-import { requireVersion } from "../commits/read.ts";
+import { readManifest, requireVersion } from "../commits/read.ts";
 import { mainBranch } from "../domain/branch.ts";
 import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../rows/manifest-file.ts";
-import { readManifest } from "../rows/schema-metadata.ts";
 import { autoBackfillColumns } from "../rows/virtual-column.ts";
 import type { Seen } from "../store/automations.ts";
 import type { TableRecord } from "../store/tables.ts";

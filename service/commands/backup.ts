@@ -15,7 +15,7 @@ export function backupCommand(): Command {
     .action(async (name: string, options: JsonOption) => {
       const file = resolve(name);
       const databaseFile = sqliteFile("pg_dump");
-      if (existsSync(file)) throw new Error(`${file} exists already`);
+      if (existsSync(file)) throw new Error(`${file} already exists`);
       if (!existsSync(dirname(file))) throw new Error(`the folder ${dirname(file)} does not exist`);
       if (!existsSync(databaseFile)) throw new Error(`no database exists at ${databaseFile}`);
       await copySqliteFile(databaseFile, file, (partial) => renameSync(partial, file));
@@ -39,7 +39,7 @@ export function restoreCommand(): Command {
       const database = sqliteFile("pg_restore");
       if (!existsSync(backup)) throw new Error(`no file exists at ${backup}`);
       if (existsSync(database) && !options.force)
-        throw new Error(`${database} exists already; --force replaces it and keeps it under another name`);
+        throw new Error(`${database} already exists; --force replaces it and keeps it under another name`);
       if (existsSync(database)) closeIfIntact(database);
       mkdirSync(dirname(database), { recursive: true });
       // The current database remains in place until the new one is complete.

@@ -3,7 +3,7 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import { ancestorUris, contains, type Location, parseLocation } from "../storage/location.ts";
 import type { ReadObject } from "../storage/object-store.ts";
 import { findTableAt } from "../store/tables.ts";
-import { versionsFolder } from "./manifest.ts";
+import { manifestBytesMax, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
 /** A manifest in the folder of a table. */
@@ -13,8 +13,6 @@ export interface ManifestFile {
   readonly name: string;
 }
 
-/** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */
-export const manifestBytesMax = 256 * 1024 * 1024;
 /** The field numbers of `base_paths` in Lance's message `Manifest` and of `path` in `BasePath`. */
 const basePaths = 18;
 const basePath = 4;

@@ -5,6 +5,8 @@ import { type Location, parseLocation } from "../storage/location.ts";
 /** The naming scheme of the manifests of a table (`ManifestNamingScheme` of the protocol). */
 export type NamingScheme = "V1" | "V2";
 
+/** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */
+export const manifestBytesMax = 256 * 1024 * 1024;
 const u64Max = 2n ** 64n - 1n;
 const finalSuffix = ".manifest";
 

@@ -9,7 +9,7 @@ import type { TableRecord } from "../store/tables.ts";
 import { findVersion, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
 import { catchUp } from "./adopt.ts";
 import { forgetCleanedUp } from "./forget-cleaned-up.ts";
-import { versionsFolder } from "./manifest.ts";
+import { manifestBytesMax, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
 /**
@@ -128,6 +128,24 @@ export async function requireVersion(
     "TableVersionNotFound",
     `table ${formatIdentifier(table.identifier)} has no version${version === undefined ? "" : ` ${version}`} on branch ${branch}`,
   );
+}
+
+/**
+ * Reads the manifest of a placed version.
+ *
+ * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
+ * the manifest is larger than `bytesMax`.
+ */
+export async function readManifest(
+  { storage }: Pick<CommitParts, "storage">,
+  { location }: Pick<TableRecord, "location">,
+  record: VersionRecord,
+  bytesMax = manifestBytesMax,
+): Promise<Uint8Array> {
+  const { manifest_path: path } = toTableVersion(location, record);
+  const read = await (await storage.at(parseLocation(location))).read(path, bytesMax);
+  if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
+  return read.bytes;
 }
 
 /** Converts a placed version to the protocol's `TableVersion`. */

@@ -38,7 +38,7 @@ export async function recordVersion(
       "ConcurrentModification",
       `table ${formatIdentifier(table.identifier)}, branch ${branch}: ${problem}`,
     );
-  if (table.location !== prepared.location) throw conflict("the table was replaced meanwhile");
+  if (table.location !== prepared.location) throw conflict("the table was replaced concurrently");
 
   const now = await findBranch(session, table.id, branch);
   const highest = now?.highestVersion;
@@ -51,7 +51,7 @@ export async function recordVersion(
         : `version ${version} is being committed by another request`,
     );
   if (present !== undefined && isManifestOf(present, prepared)) return present;
-  if (present !== undefined) throw conflict(`version ${version} exists already`);
+  if (present !== undefined) throw conflict(`version ${version} already exists`);
 
   if (highest !== undefined && version !== highest + 1)
     throw conflict(`requested version ${version}, expected ${highest + 1}`);
@@ -63,7 +63,7 @@ export async function recordVersion(
     const previous = highest === undefined ? undefined : await findVersion(session, table.id, branch, highest);
     const isOfBatch = previous?.transactionId === transactionId;
     if (!isOfBatch && (previous !== undefined || !(await isStillLatest(session, table.id, branch, base))))
-      throw conflict("the branch was changed meanwhile");
+      throw conflict("the branch was changed concurrently");
   }
 
   const record: VersionRecord = {

@@ -98,14 +98,17 @@ export function createCommits(
   async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
     const now = await requireTable(session, identifier);
     if (now.id !== opened.id)
-      throw new CatalogError("ConcurrentModification", `table ${formatIdentifier(identifier)} was replaced meanwhile`);
+      throw new CatalogError(
+        "ConcurrentModification",
+        `table ${formatIdentifier(identifier)} was replaced concurrently`,
+      );
     if (latest === undefined) return now;
     const { branch, generation } = latest;
     // The version would be the first one of an empty branch, and its older files are missing.
     if ((await findBranch(session, now.id, branch))?.generation !== generation)
       throw new CatalogError(
         "ConcurrentModification",
-        `all versions on branch ${branch} of table ${formatIdentifier(identifier)} were deleted meanwhile`,
+        `all versions on branch ${branch} of table ${formatIdentifier(identifier)} were deleted concurrently`,
       );
     return now;
   }

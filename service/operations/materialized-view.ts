@@ -1,6 +1,6 @@
 import { CatalogError, contracts, type Identifier, sourceOfView } from "@tiltyard/protocol";
 import { prepareForNewRows } from "../automation/register.ts";
-import { isWritten, requireVersion } from "../commits/read.ts";
+import { isWritten, readManifest, requireVersion } from "../commits/read.ts";
 import { mainBranch } from "../domain/branch.ts";
 import {
   definitionInSchema,
@@ -15,11 +15,10 @@ import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace } from "../domain/system-namespace.ts";
 import { withMetadata } from "../rows/arrow/arrow-type.ts";
 import { ByteReader } from "../rows/arrow/message-stream.ts";
-import { readFiles } from "../rows/arrow/rows-in.ts";
+import { splitStream } from "../rows/arrow/split-stream.ts";
+import { createTableWithRows } from "../rows/create-table.ts";
 import { resolveNames } from "../rows/definitions.ts";
-import { makeTable } from "../rows/make-table.ts";
 import { hasStableRowIds, schemaMetadataOf } from "../rows/manifest-file.ts";
-import { readManifest } from "../rows/schema-metadata.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Catalog, Handler } from "./handler.ts";
@@ -44,7 +43,7 @@ export const createMaterializedView: Handler<"createMaterializedView"> = async (
     if (!hasNoData) await refresh.open(session);
   };
   const change = { contract: contracts.createMaterializedView, request, caller, properties, alongside };
-  const { version } = await makeTable(catalog, change, described.stream(), { stableRowIds });
+  const { version } = await createTableWithRows(catalog, change, described.stream(), { stableRowIds });
   return { version, ...(!hasNoData && { job_id: refresh.name }) };
 };
 
@@ -59,7 +58,7 @@ async function describeSource(catalog: Catalog, id: Identifier): Promise<ViewSou
 async function readSchema(base64: string): Promise<Blob> {
   const schema = new Blob([Buffer.from(base64, "base64")]);
   try {
-    for await (const { rows } of readFiles(new ByteReader(schema.stream())))
+    for await (const { rows } of splitStream(new ByteReader(schema.stream())))
       if (rows > 0) throw new CatalogError("InvalidInput", "it has rows");
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;

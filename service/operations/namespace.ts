@@ -29,7 +29,7 @@ export const createNamespace: Handler<"createNamespace"> = async (request, catal
     const present = await findNamespace(session, identifier);
     if (present !== undefined && mode === "ExistOk") return { properties: { ...present.properties } };
     if (present !== undefined)
-      throw new CatalogError("NamespaceAlreadyExists", `namespace ${formatIdentifier(identifier)} exists already`);
+      throw new CatalogError("NamespaceAlreadyExists", `namespace ${formatIdentifier(identifier)} already exists`);
     await requireNamespace(session, identifier.slice(0, -1));
     await insertNamespace(session, { identifier, properties });
     await audit.record(session);

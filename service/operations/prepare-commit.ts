@@ -1,11 +1,10 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { isAllowed } from "../auth/authorize.ts";
-import { manifestBytesMax, requireReadableBases } from "../commits/bases.ts";
-import { branchFolder, versionsFolder } from "../commits/manifest.ts";
+import { requireReadableBases } from "../commits/bases.ts";
+import { branchFolder, manifestBytesMax, versionsFolder } from "../commits/manifest.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
-import { requireVersion } from "../commits/read.ts";
+import { readManifest, requireVersion } from "../commits/read.ts";
 import { differingFragments } from "../rows/manifest-file.ts";
-import { readManifest } from "../rows/schema-metadata.ts";
 import { parseLocation } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
@@ -57,7 +56,8 @@ async function requireOwnRecords(
   const location = parseLocation(table.location);
   const objects = await catalog.storage.at(location);
   const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
-  if (staged === undefined) throw new CatalogError("InvalidInput", "manifest_path: the object was deleted meanwhile");
+  if (staged === undefined)
+    throw new CatalogError("InvalidInput", "manifest_path: the object was deleted concurrently");
   const latest = await requireVersion(catalog, table, branch, base.highestVersion);
   const [ofLatest, ofStaged] = fragmentsToCompare(await readManifest(catalog, table, latest), staged.bytes);
   const args = { job: formatIdentifier(job) };

@@ -4,7 +4,7 @@ import { branchOf, mainBranch } from "../domain/branch.ts";
 import { policyIn } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
 import { requireTable } from "../domain/require.ts";
-import { makeTable } from "../rows/make-table.ts";
+import { createTableWithRows } from "../rows/create-table.ts";
 import { toRowsQuery } from "../rows/rows-query.ts";
 import { toExpression } from "../rows/sql-text.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
@@ -29,7 +29,7 @@ async function create(request: RequestOf<typeof contracts.createTable>, catalog:
   const change = { contract: contracts.createTable, request, caller, properties };
   const present = await findTable(catalog.store.read, id);
   if (present === undefined) {
-    const { transaction, ...made } = await makeTable(catalog, change, caller.body);
+    const { transaction, ...made } = await createTableWithRows(catalog, change, caller.body);
     return { ...transaction, ...made, properties: { ...properties } };
   }
   const isEmpty = await isUnwritten(catalog, present, request);

@@ -1,15 +1,14 @@
 import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
-import { requireVersion } from "../commits/read.ts";
+import { readManifest, requireVersion } from "../commits/read.ts";
 import { branchOf } from "../domain/branch.ts";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import type { ResultOf } from "../rows/call.ts";
 import type { IndexRequest } from "../rows/child/create-index.ts";
-import type { Readings } from "../rows/child/operations.ts";
+import type { ReadOperations } from "../rows/child/operations.ts";
 import { scalarTypes } from "../rows/index-types.ts";
 import { indicesOf, type ManifestIndex } from "../rows/manifest-indices.ts";
 import type { VersionRequest } from "../rows/reader.ts";
-import { readManifest } from "../rows/schema-metadata.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 export const createTableIndex: Handler<"createTableIndex"> = (request, catalog, caller) =>
@@ -64,8 +63,8 @@ export const listTableIndices: Handler<"listTableIndices"> = async (request, cat
   return { indexes: await Promise.all(indexes), ...page };
 };
 
-type Index = Pick<ResultOf<Readings["indices"]>[number], "name" | "indexType" | "columns"> &
-  Partial<ResultOf<Readings["indices"]>[number]>;
+type Index = Pick<ResultOf<ReadOperations["indices"]>[number], "name" | "indexType" | "columns"> &
+  Partial<ResultOf<ReadOperations["indices"]>[number]>;
 
 /** Returns the indices of the manifest; none for a manifest that this catalog cannot read. */
 export async function recordedIndices(catalog: Catalog, at: VersionRequest): Promise<readonly ManifestIndex[]> {

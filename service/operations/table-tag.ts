@@ -27,7 +27,7 @@ export const createTableTag: Handler<"createTableTag"> = async (request, catalog
   checkNewTag(tag);
   const taken = new CatalogError(
     "TableTagAlreadyExists",
-    `table ${formatIdentifier(id)} has a tag ${JSON.stringify(tag)} already`,
+    `table ${formatIdentifier(id)} already has a tag ${JSON.stringify(tag)}`,
   );
   const change = { contract: contracts.createTableTag, request, caller, properties: { tag } };
   return changeAuditedRefs(catalog, change, async (table) => {
@@ -50,7 +50,7 @@ export const updateTableTag: Handler<"updateTableTag"> = async (request, catalog
     return async () => {
       const objects = await catalog.storage.at(parseLocation(table.location));
       if (!(await objects.replace(key, text, revision)))
-        throw new CatalogError("ConcurrentModification", `tag: ${tag} was changed at the same time; try again`);
+        throw new CatalogError("ConcurrentModification", `tag: ${tag} was changed concurrently. Retry the request`);
     };
   });
 };

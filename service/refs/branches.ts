@@ -45,7 +45,7 @@ export async function requireFreeBranchName(
   if (names.includes(name))
     throw new CatalogError(
       "TableBranchAlreadyExists",
-      `table ${formatIdentifier(table.identifier)} has a branch ${JSON.stringify(name)} already`,
+      `table ${formatIdentifier(table.identifier)} already has a branch ${JSON.stringify(name)}`,
     );
   const overlapping = names.find((other) => isAmongFilesOf(name, other) || isAmongFilesOf(other, name));
   if (overlapping !== undefined)

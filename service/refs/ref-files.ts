@@ -97,7 +97,7 @@ export async function changeRefs<Result>(
   return exclusively(store, `refs ${location}`, async (lease) => {
     const table = await requireTable(store.read, identifier);
     if (table.location !== location)
-      throw new CatalogError("ConcurrentModification", "the table was replaced meanwhile; try again");
+      throw new CatalogError("ConcurrentModification", "the table was replaced concurrently. Retry the request");
     return work(table, lease);
   });
 }

@@ -8,7 +8,7 @@ export interface TableAddress {
   /** The version to read, or the base of a change; undefined for a table without versions. */
   readonly version?: number | undefined;
   /** The size of the manifest of a version that remains open for later requests; undefined to close it after the call. */
-  readonly keptBytes?: number | undefined;
+  readonly cachedManifestBytes?: number | undefined;
   /** Enables stable row ids of a new table, which rows keep when they are moved or updated. */
   readonly stableRowIds?: boolean | undefined;
 }

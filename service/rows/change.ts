@@ -5,21 +5,21 @@ import { type Change, type Commits, createCommits, type NewTable } from "../comm
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { readJson, translated } from "./answer.ts";
-import type { ArgsOf, Call, ResultOf } from "./call.ts";
-import type { Changes } from "./child/operations.ts";
+import type { ArgsOf, Call, ResultOf, TableAddress } from "./call.ts";
+import type { ChangeOperations } from "./child/operations.ts";
 import { ChildEnded, type RowsChild } from "./child-process.ts";
-import type { Attempt } from "./contained.ts";
-import { type RowsParts, requireReadableBy, senderOf, storageOf } from "./parts.ts";
+import { readJson, translateFailure } from "./child-response.ts";
+import type { Attempt } from "./crash-isolation.ts";
+import { originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
 import { viewOfTable } from "./view.ts";
 
 /** Changes the latest version of a branch. The commits belong to the operation. */
-export type ChangeRows = <Name extends keyof Changes>(
+export type ChangeRows = <Name extends keyof ChangeOperations>(
   name: Name,
   change: Change,
-  args: ArgsOf<Changes[Name]>,
+  args: ArgsOf<ChangeOperations[Name]>,
   options?: ChangeOptions,
-) => Promise<Changed<ResultOf<Changes[Name]>>>;
+) => Promise<Changed<ResultOf<ChangeOperations[Name]>>>;
 
 export interface ChangeOptions {
   /** The Arrow stream of the operation. */
@@ -49,14 +49,14 @@ export function createChange(parts: RowsParts): ChangeRows {
       empty === undefined ? await latestOf(parts, caller, id, branch) : { table: empty, latest: undefined };
     await parts.gateway.listen();
     const address = { branch, version: latest?.version, stableRowIds, ...(await storageOf(parts, table.location)) };
+    const call = { operation: name, args, address, rows: options.rows };
     let commits = createCommits(parts, change, table, latest);
     try {
-      const result = await parts.contained.run(
-        senderOf(name, caller, id),
+      const result = await parts.isolation.run(
+        originOf(name, caller, id),
         (child) => {
           commits = createCommits(parts, change, table, latest);
-          const call = { operation: name, args, table: { uri: "", token: "", ...address } };
-          return attempt(parts, child, call, table, commits, options.rows);
+          return attempt(parts, child, call, table, commits);
         },
         () => options.rows === undefined,
       );
@@ -85,19 +85,24 @@ async function latestOf(parts: RowsParts, caller: Change["caller"], id: Identifi
   return { table, latest };
 }
 
+/** A change for the child, without the view of its attempt. */
+interface ChangeCall extends Pick<Call, "operation" | "args"> {
+  readonly address: Omit<TableAddress, "uri" | "token">;
+  readonly rows: ChangeOptions["rows"];
+}
+
 /** Runs a change once and publishes its commits. */
 async function attempt(
   parts: RowsParts,
   child: RowsChild,
-  call: Call,
+  { operation, args, address, rows }: ChangeCall,
   table: TableRecord | NewTable,
   commits: Commits,
-  rows: ChangeOptions["rows"],
 ): Promise<Attempt<unknown>> {
   const served = parts.gateway.serve(viewOfTable(parts, table, commits));
   const { uri, token } = served;
   try {
-    const response = await child.call({ ...call, table: { ...call.table, uri, token } }, rows);
+    const response = await child.call({ operation, args, table: { uri, token, ...address } }, rows);
     const result = await readJson(response);
     if (commits.held.length > 0) await commits.publish();
     return { result };
@@ -111,7 +116,7 @@ async function attempt(
         `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
         { cause: error },
       );
-    throw await translated(parts, { table, branch: call.table.branch }, error, served, rows !== undefined);
+    throw await translateFailure(parts, { table, branch: address.branch }, error, served, rows !== undefined);
   } finally {
     served[Symbol.dispose]();
   }

@@ -73,9 +73,13 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
   async function start(): Promise<Running> {
     const waitMs = notBefore - Date.now();
     if (waitMs > patienceMs)
-      throw new CatalogError("ServiceUnavailable", "the process that reads rows failed, and is started again soon", {
-        retryAfterSeconds: Math.ceil(waitMs / 1000),
-      });
+      throw new CatalogError(
+        "ServiceUnavailable",
+        "the process that reads rows failed and restarts soon. Retry later",
+        {
+          retryAfterSeconds: Math.ceil(waitMs / 1000),
+        },
+      );
     await sleep(Math.max(0, waitMs));
     const folder = await mkdtemp(join(tmpdir(), "tiltyard-rows-"));
     const socket = join(folder, "socket");

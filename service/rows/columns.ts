@@ -1,6 +1,6 @@
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { ResultOf } from "./call.ts";
-import type { Readings } from "./child/operations.ts";
+import type { ReadOperations } from "./child/operations.ts";
 import { findField, pathOf } from "./field-path.ts";
 import type { Reader, VersionRequest } from "./reader.ts";
 import { toExpression } from "./sql-text.ts";
@@ -45,7 +45,7 @@ type Limits = { readonly [Name in (typeof limits)[number]]?: unknown };
 function refuseLimits(request: Limits): void {
   const given = limits.find((name) => request[name] !== undefined);
   if (given === undefined) return;
-  throw new CatalogError("InvalidInput", `${given}: a column with computed is filled as a whole: leave ${given} out`);
+  throw new CatalogError("InvalidInput", `${given}: a job fills all rows of a column with computed. Omit ${given}`);
 }
 
 /**
@@ -66,7 +66,7 @@ export async function indexedColumn(
     if (found.names.length > 1 && index_type.startsWith("IVF"))
       throw new CatalogError(
         "InvalidInput",
-        `column: jobs build no ${index_type} of vectors in a struct, such as ${column}: call CreateTableIndex`,
+        `column: a job cannot build ${index_type} on vectors in a struct, such as ${column}: call CreateTableIndex`,
       );
     return pathOf(found);
   } catch (error) {
@@ -75,7 +75,7 @@ export async function indexedColumn(
   }
 }
 
-type Fields = ResultOf<Readings["schema"]>["fields"];
+type Fields = ResultOf<ReadOperations["schema"]>["fields"];
 
 function missing(id: Identifier, column: string): CatalogError {
   return new CatalogError("TableColumnNotFound", `table ${formatIdentifier(id)} has no column ${column}`);
@@ -87,8 +87,5 @@ function requireComputed(fields: Fields, id: Identifier, column: string): Readon
   if (field === undefined) throw missing(id, column);
   const { metadata = {} } = field;
   if (metadata.virtual_column === "true" || metadata.computed_column !== undefined) return metadata;
-  throw new CatalogError(
-    "InvalidInput",
-    `column: ${column} is not computed: add it by add_columns with virtual_column or computed`,
-  );
+  throw new CatalogError("InvalidInput", `column: ${column} is not computed: add it with virtual_column or computed`);
 }

@@ -118,7 +118,7 @@ async function clusterNamed(parts: Parts, request: DefinitionRequest, name: stri
   if (cluster_type === "EXTERNAL_RAY")
     throw new CatalogError(
       "InvalidInput",
-      `cluster: ${JSON.stringify(name)} is a Ray outside of this platform, which runs no jobs there`,
+      `cluster: ${JSON.stringify(name)} is a Ray cluster outside this platform, on which the runner runs no jobs`,
     );
   if (kuberay === null || kuberay === undefined) return {};
   const { head_group, worker_groups } = parsed(KubeRay, kuberay, "cluster", name);
@@ -171,6 +171,6 @@ function unknown(
   const table = formatIdentifier([...systemNamespaceOf(id, isolatedNamespaces), tables[kind]]);
   return new CatalogError(
     "InvalidInput",
-    `${kind}: ${JSON.stringify(name.slice(0, nameShown))} is no definition of Geneva that you may read in ${table}${more}`,
+    `${kind}: ${JSON.stringify(name.slice(0, nameShown))} is not a definition that you may read in ${table}${more}`,
   );
 }

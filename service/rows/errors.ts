@@ -2,15 +2,15 @@ import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
 import { lanceLibrary } from "../version.ts";
 
 /**
- * The library's messages about failures that the caller can fix. The first match counts. If a message would not help
- * the caller, a replacement follows it.
+ * The library's messages about failures that the caller can fix. The first match counts. A text for the caller follows
+ * if the library's own text would not help.
  */
-const kinds: readonly (readonly [RegExp, ErrorKind, string?])[] = [
+const knownMessages: readonly (readonly [RegExp, ErrorKind, string?])[] = [
   // The library panics if a part of an expression is not implemented.
   [
     /^not (yet )?implemented|expected option to have value/i,
     "InvalidInput",
-    "Lance implements no such expression. A placeholder (?, $1 or :name) has no value: write the value in its place.",
+    "Lance does not implement this expression. A placeholder (?, $1 or :name) has no value: write the value in its place.",
   ],
   [
     /commit conflict|incompatible transaction|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i,
@@ -39,7 +39,7 @@ const messageLengthMax = 500;
  * catalog, which keeps their records.
  */
 const missingManifest = /dataset at path .*\/_versions\/[^/]*\.manifest was not found/i;
-const cleanedUp = "the version has a record, but no manifest any more: a client has cleaned it up";
+const cleanedUp = "the manifest of this version does not exist: a client has cleaned up the version";
 /** Matches the messages of stores about a missing object. Lance appends the folder and the name of the file. */
 const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletions|_indices)\/[^\s,]+)/i;
 
@@ -47,7 +47,7 @@ const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletio
 const damagedFile =
   /file size is too small|does not have sufficient data|invalid range .* for object of size|failed to decode protobuf|invalid magic/i;
 const damaged =
-  "A file of this version of the table is damaged. Bring it back from a backup, or read a version that does not need it.";
+  "A file of this version of the table is damaged. Restore the file from a backup, or read a version that does not need it.";
 
 /**
  * Translates an error or a panic of the library to an error of the catalog. A rejection by the catalog itself during the
@@ -58,54 +58,54 @@ const damaged =
  * @param hasRows Reports whether the library read an Arrow stream of the request.
  */
 export function translate(error: Error, failure: unknown, hasRows: boolean): unknown {
-  const text = sentenceOf(messageOf(error));
+  const text = withoutWrapping(messageOf(error));
   // The library reads the stream from memory, so no storage can cause this.
-  if (hasRows && brokenStream.test(messageOf(error))) return refusalOf(error, text, hasRows);
+  if (hasRows && brokenRows.test(messageOf(error))) return invalidInput(error, text, hasRows);
   // A panic has no reason, and broken rows are the likely one.
-  if (hasRows && text.startsWith("Panic")) return refusalWithoutName(error, text, hasRows);
+  if (hasRows && text.startsWith("Panic")) return translateUnknown(error, text, hasRows);
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
-  if (newerData.test(text)) return new CatalogError("Unsupported", beyondLibrary(legible(text)), { cause: error });
+  if (newerData.test(text)) return new CatalogError("Unsupported", unreadableVersion(legible(text)), { cause: error });
   if (damagedFile.test(text)) return new CatalogError("Internal", damaged, { cause: error });
-  const found = kinds.find(([pattern]) => pattern.test(text));
+  const found = knownMessages.find(([pattern]) => pattern.test(text));
   if (found !== undefined) {
     const [, kind, message = legible(text)] = found;
     return new CatalogError(kind, message, { cause: error });
   }
-  return refusalWithoutName(error, text, hasRows);
+  return translateUnknown(error, text, hasRows);
 }
 
 /** Translates an error or a panic without an error code. */
-function refusalWithoutName(error: Error, text: string, hasRows: boolean): Error {
-  return notOfRequest.test(text) ? error : refusalOf(error, text, hasRows);
+function translateUnknown(error: Error, text: string, hasRows: boolean): Error {
+  return infrastructureFailure.test(text) ? error : invalidInput(error, text, hasRows);
 }
 
-function refusalOf(error: Error, text: string, hasRows: boolean): CatalogError {
+function invalidInput(error: Error, text: string, hasRows: boolean): CatalogError {
   const context = hasRows ? `${lanceLibrary} cannot read the rows of the Arrow stream, or the table: ` : "";
   return new CatalogError("InvalidInput", `${context}${legible(text)}`, { cause: error });
 }
 
-function beyondLibrary(text: string): string {
+function unreadableVersion(text: string): string {
   return `${lanceLibrary} of this catalog cannot process this version of the table, which a newer library may have written. Open it with that library (${text}).`;
 }
 
 function missingFrom(file: string): string {
-  return `The table's file ${file} is missing. Bring it back from a backup, or restore a version that does not need it.`;
+  return `The table's file ${file} is missing. Restore the file from a backup, or restore a version that does not need it.`;
 }
 
 /** Matches failures of storage and of the machine, which no request can cause. */
-const notOfRequest =
+const infrastructureFailure =
   /\bio error|object store|generic \w+ error|os error|timed? ?out|connection|permission|no space|out of memory|not found/i;
 
 /** Matches the message about a part of the caller's stream. */
-const brokenStream = /^Failed to read record batch from IPC file/;
+const brokenRows = /^Failed to read record batch from IPC file/;
 
 /** The prefix that the library's bindings add to the library's own message. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;
 
-function sentenceOf(text: string): string {
+function withoutWrapping(text: string): string {
   return text.replace(wrapping, "");
 }
 

@@ -81,8 +81,8 @@ export function createGateway(): Gateway {
       if (problem !== undefined) throw new CatalogError("InvalidInput", problem.message);
       const request = { ...fields.data, ...more.data, id: [], indexName: "", delimiter: "$" };
       // The view's own type binds each operation to its contract.
-      const carryOut = entry.view[name] as (request: unknown) => Promise<object>;
-      const running = carryOut(request);
+      const operation = entry.view[name] as (request: unknown) => Promise<object>;
+      const running = operation(request);
       entry.running.add(running);
       try {
         return context.json(await running);

@@ -1,15 +1,6 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import {
-  type Field,
-  last,
-  messages,
-  readFields,
-  readFile,
-  type SchemaField,
-  schemaFieldsOf,
-  text,
-  uint,
-} from "./manifest-file.ts";
+import { ofManifest, readFile, type SchemaField, schemaFieldsOf } from "./manifest-file.ts";
+import { type Field, last, messages, readFields, text, uint } from "./protobuf.ts";
 import { quotedName } from "./sql-text.ts";
 
 /** An index in a manifest. The library for Node does not list the types that it cannot build. */
@@ -24,7 +15,6 @@ export interface ManifestIndex {
 }
 
 /** The field numbers in the messages of Lance's `table.proto`. */
-const ofManifest = { indexSection: 6 } as const;
 const ofSection = { indices: 1 } as const;
 const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6 } as const;
 const ofUuid = { bytes: 1 } as const;

@@ -5,13 +5,13 @@ import type { CommitParts } from "../commits/parts.ts";
 import type { Change } from "../commits/series.ts";
 import { type Location, parseLocation } from "../storage/location.ts";
 import type { TableAddress } from "./call.ts";
-import type { Contained, Sender } from "./contained.ts";
+import type { CallOrigin, CrashIsolation } from "./crash-isolation.ts";
 import type { Gateway } from "./gateway.ts";
 
 /** The components that calls of the child need. */
 export interface RowsParts extends CommitParts {
   readonly gateway: Gateway;
-  readonly contained: Contained;
+  readonly isolation: CrashIsolation;
 }
 
 /** The principal of a request. A principal whose calls crash the child is isolated from others. */
@@ -31,7 +31,7 @@ export async function requireReadableBy(
 }
 
 /** Returns the origin of a call. */
-export function senderOf(operation: string, { principal }: Caller, id: Identifier): Sender {
+export function originOf(operation: string, { principal }: Caller, id: Identifier): CallOrigin {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}` };
 }
 

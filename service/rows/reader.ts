@@ -9,13 +9,13 @@ import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { readAnswer, readJson, rowsOf, translated } from "./answer.ts";
 import type { ArgsOf, Call, ResultOf } from "./call.ts";
-import type { Readings } from "./child/operations.ts";
+import type { ReadOperations } from "./child/operations.ts";
 import type { RowsChild } from "./child-process.ts";
-import type { Attempt } from "./contained.ts";
+import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
+import type { Attempt } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
-import { type Caller, type RowsParts, requireReadableBy, senderOf, storageOf } from "./parts.ts";
+import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
 import type { RowsQuery } from "./rows-query.ts";
 import { viewOfVersion } from "./view.ts";
 
@@ -26,17 +26,17 @@ export interface Reader {
    *
    * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, PermissionDenied, Unsupported
    */
-  read<Name extends keyof Readings>(
+  read<Name extends keyof ReadOperations>(
     name: Name,
     at: VersionRequest,
-    args: ArgsOf<Readings[Name]>,
-  ): Promise<Reading<ResultOf<Readings[Name]>>>;
+    args: ArgsOf<ReadOperations[Name]>,
+  ): Promise<ReadResult<ResultOf<ReadOperations[Name]>>>;
   /** Reads a version that is not recorded yet. */
-  readUnrecorded<Name extends keyof Readings>(
+  readUnrecorded<Name extends keyof ReadOperations>(
     name: Name,
     at: UnrecordedVersion,
-    args: ArgsOf<Readings[Name]>,
-  ): Promise<ResultOf<Readings[Name]>>;
+    args: ArgsOf<ReadOperations[Name]>,
+  ): Promise<ResultOf<ReadOperations[Name]>>;
   /** Runs a query on one version. @returns Its rows as an Arrow IPC file. */
   query(at: VersionRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
 }
@@ -57,7 +57,7 @@ export interface UnrecordedVersion {
   readonly caller: Caller;
 }
 
-export interface Reading<Result> {
+export interface ReadResult<Result> {
   readonly version: number;
   readonly result: Result;
 }
@@ -73,7 +73,7 @@ const wholeBytesMax = 256 * 1024;
 const endNoticedWithinMs = 500;
 
 export function createReader(parts: RowsParts): Reader & Disposable {
-  const { gateway, contained } = parts;
+  const { gateway, isolation } = parts;
   const views = new LRUCache<string, ServedView>({
     ...viewsKept,
     updateAgeOnGet: true,
@@ -90,7 +90,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     at: VersionRequest,
     args: unknown,
     receive: (response: IncomingMessage, child: RowsChild) => Promise<Attempt<Result>>,
-  ): Promise<Reading<Result>> {
+  ): Promise<ReadResult<Result>> {
     const branch = branchOf(at);
     const table = await requireTable(parts.store.read, at.id);
     await requireBranch(parts, table, branch);
@@ -113,16 +113,16 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     views.set(key, served);
     const { uri, token } = served;
     const storage = await storageOf(parts, table.location);
-    const address = { uri, token, branch, version, keptBytes: manifestSize, ...storage };
+    const address = { uri, token, branch, version, cachedManifestBytes: manifestSize, ...storage };
     try {
-      const result = await contained.run(
-        senderOf(operation, at.caller, at.id),
+      const result = await isolation.run(
+        originOf(operation, at.caller, at.id),
         async (child) => receive(await child.call({ operation, args, table: address }), child),
         () => true,
       );
       return { version, result };
     } catch (error) {
-      const known = await translated(parts, { table, branch }, error, served);
+      const known = await translateFailure(parts, { table, branch }, error, served);
       // The next call opens the version again, unless the caller caused the failure.
       if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
       throw known;
@@ -138,20 +138,20 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       const storage = await storageOf(parts, table.location);
       const address = { uri, token, branch, version: staged.version, ...storage };
       try {
-        return await contained.run(
-          senderOf(operation, caller, table.identifier),
+        return await isolation.run(
+          originOf(operation, caller, table.identifier),
           async (child) => ({ result: await readJson(await child.call({ operation, args, table: address })) }),
           () => true,
         );
       } catch (error) {
-        throw await translated(parts, { table, branch }, error, served);
+        throw await translateFailure(parts, { table, branch }, error, served);
       }
     },
     query: async (at, query) => {
       const { result } = await send("query", at, query, async (response, child) => {
         if (response.statusCode !== 200) await readJson(response);
         if (Number(response.headers["content-length"]) <= wholeBytesMax)
-          return { result: streamOf(await readAnswer(response)) };
+          return { result: streamOf(await readBody(response)) };
         const before = child.endings;
         const closed = new Promise<void>((resolve) => response.once("close", resolve));
         const isComplete = async () => {
@@ -160,7 +160,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
           await sleep(endNoticedWithinMs);
           return child.endings === before;
         };
-        return { result: ReadableStream.from(rowsOf(response)), settled: isComplete() };
+        return { result: ReadableStream.from(rowsOf(response)), completed: isComplete() };
       });
       return result;
     },

@@ -1,18 +1,18 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
+import { readManifest } from "../commits/read.ts";
 import { mainBranch } from "../domain/branch.ts";
 import type { Log } from "../log.ts";
 import { listUnreadTables, recordColumns, type UnreadTable } from "../store/columns.ts";
 import { findVersion, latestVersion } from "../store/versions.ts";
 import { columnPathsOf } from "./manifest-file.ts";
-import { readManifest } from "./schema-metadata.ts";
 
 /** The number of manifests that are read at once. */
 const readAtOnce = 8;
 /** The number of failures after which a round ends, because the object store may be unavailable. */
 const failuresMax = 50;
 /** The maximum size of a manifest. Tables with more files are found by their name only. */
-const manifestBytesMax = 32 * 1024 * 1024;
+const searchedManifestBytesMax = 32 * 1024 * 1024;
 
 interface Parts extends Pick<CommitParts, "store" | "storage"> {
   readonly log: Log;
@@ -34,7 +34,7 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
     if (!latest.finished) return undefined;
     let manifest: Uint8Array;
     try {
-      manifest = await readManifest({ storage }, { location }, latest, manifestBytesMax);
+      manifest = await readManifest({ storage }, { location }, latest, searchedManifestBytesMax);
     } catch (error) {
       if (error instanceof CatalogError && isMissingOrTooLarge(error)) return [];
       throw error;

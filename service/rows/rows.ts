@@ -1,7 +1,7 @@
 import type { CommitParts } from "../commits/parts.ts";
 import { type ChangeRows, createChange } from "./change.ts";
 import { type ChildOptions, createChild } from "./child-process.ts";
-import { createContained } from "./contained.ts";
+import { createCrashIsolation } from "./crash-isolation.ts";
 import { createGateway } from "./gateway.ts";
 import { createReader, type Reader } from "./reader.ts";
 
@@ -12,14 +12,14 @@ export interface Rows extends Reader, AsyncDisposable {
 
 export function createRows(commitParts: CommitParts, options: ChildOptions): Rows {
   const gateway = createGateway();
-  const contained = createContained(createChild(options), createChild(options));
-  const parts = { ...commitParts, gateway, contained };
+  const isolation = createCrashIsolation(createChild(options), createChild(options));
+  const parts = { ...commitParts, gateway, isolation };
   const reader = createReader(parts);
   return {
     ...reader,
     change: createChange(parts),
     [Symbol.asyncDispose]: async () => {
-      await contained[Symbol.asyncDispose]();
+      await isolation[Symbol.asyncDispose]();
       reader[Symbol.dispose]();
       await gateway[Symbol.asyncDispose]();
     },

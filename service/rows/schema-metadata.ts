@@ -1,20 +1,15 @@
-import { CatalogError } from "@tiltyard/protocol";
 import { branchFolder, manifestName, schemeOf, versionsFolder } from "../commits/manifest.ts";
 import type { CommitParts } from "../commits/parts.ts";
-import { requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
+import { readManifest, requireBranch, requireVersion } from "../commits/read.ts";
 import { type Change, createCommits } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
-import type { TableRecord } from "../store/tables.ts";
-import type { VersionRecord } from "../store/versions.ts";
 import { isConflict } from "./errors.ts";
-import { replaceSchemaMetadata } from "./manifest-file.ts";
+import { replaceSchemaMetadata } from "./manifest-writer.ts";
 
 /** The maximum number of attempts after conflicts, which equals Lance's. */
 const attemptsMax = 20;
-/** The maximum size of a manifest, which contains some hundred bytes for each file of the table. */
-const manifestBytesMax = 256 * 1024 * 1024;
 
 /**
  * Commits a version with replaced metadata of its schema and the rest of the latest version. It includes concurrent
@@ -34,24 +29,6 @@ export async function commitSchemaMetadata(
     } catch (error) {
       if (!isConflict(error) || attempt === attemptsMax) throw error;
     }
-}
-
-/**
- * Reads the manifest of a placed version.
- *
- * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
- * the manifest is larger than `bytesMax`.
- */
-export async function readManifest(
-  { storage }: Pick<CommitParts, "storage">,
-  { location }: Pick<TableRecord, "location">,
-  record: VersionRecord,
-  bytesMax = manifestBytesMax,
-): Promise<Uint8Array> {
-  const { manifest_path: path } = toTableVersion(location, record);
-  const read = await (await storage.at(parseLocation(location))).read(path, bytesMax);
-  if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
-  return read.bytes;
 }
 
 async function tryToCommit(

@@ -73,7 +73,7 @@ export async function replaceFunction(
   const { result: schema } = await parts.rows.read("schema", at, {});
   const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
   if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
-    throw invalid(`${path} shares its function with other columns, or has none: drop it and add it again`);
+    throw invalid(`${path} has no function, or shares it with other columns: drop the column and add it again`);
   if (virtual_column === undefined) throw invalid("is missing");
   const { udf, udf_name, input_columns, ...more } = virtual_column;
   if (udf === undefined || udf_name === undefined || input_columns === undefined)
@@ -97,7 +97,7 @@ async function store(parts: CommitParts, { id }: VersionRequest, { path, content
 function readUdf({ udf, udf_backend = genevaBackend }: Pick<Function, "udf" | "udf_backend">): StoredUdf {
   const content = Buffer.from(udf, "base64");
   if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
-    throw invalid("udf: is not a function as Geneva writes it: Base64 of a JSON object with udf_pickle");
+    throw invalid("udf: must be a function in the format of Geneva: Base64 of a JSON object with udf_pickle");
   return { path: `${udfFolder}/${sha256(content)}`, content };
 }
 
@@ -110,7 +110,7 @@ function readUdf({ udf, udf_backend = genevaBackend }: Pick<Function, "udf" | "u
 async function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): Promise<Field[]> {
   const arrow = await import("apache-arrow");
   requireInputs(virtual, schema);
-  if (virtual.outputs.length === 0) throw invalid("outputs: a function has one output at least");
+  if (virtual.outputs.length === 0) throw invalid("outputs: must have at least one output");
   const shared = metadataOf(virtual, udf);
   return virtual.outputs.map(({ column, data_type, metadata }) => {
     const all = new Map(Object.entries({ ...shared, ...metadata }));

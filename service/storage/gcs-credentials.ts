@@ -19,7 +19,7 @@ export function createGcsVendor(): CredentialVendor {
         universeDomain: authClient.universeDomain,
         credentialAccessBoundary: accessBoundary(request),
       }).getAccessToken();
-      if (!token || !expirationTime) throw new Error("Google answered without a token that expires");
+      if (!token || !expirationTime) throw new Error("Google returned no token with an expiry");
       return { google_storage_token: token, expires_at_millis: String(expirationTime) };
     } catch (error) {
       throw noCredentials(request, error);

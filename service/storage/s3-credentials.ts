@@ -31,7 +31,7 @@ export function createS3Vendor(RoleArn: string): CredentialVendor {
           Policy,
         }),
       );
-      if (Credentials?.Expiration === undefined) throw new Error("STS answered without credentials that expire");
+      if (Credentials?.Expiration === undefined) throw new Error("STS returned no credentials with an expiry");
       const { AccessKeyId = "", SecretAccessKey = "", SessionToken = "", Expiration } = Credentials;
       return {
         aws_access_key_id: AccessKeyId,

@@ -185,7 +185,7 @@ describe("the client of the catalog", () => {
     const answering = { fetch: async () => new Response(text), retries: 0 };
     const failed = client(answering).listTables({});
     await expect(failed).rejects.toBeInstanceOf(CatalogResponseError);
-    await expect(failed).rejects.toThrow(`ListTables: ${catalog.url} answered with something else: ${problem}`);
+    await expect(failed).rejects.toThrow(`ListTables: ${catalog.url} returned an unexpected response: ${problem}`);
   });
 
   test("does not conclude from the page of a login that a namespace exists", async () => {
@@ -218,13 +218,13 @@ describe("the client of the catalog", () => {
   test("names an address that is no URL", async () => {
     const failed = client({ url: "localhost 2333", retries: 0 }).listTables({ id: [] });
     await expect(failed).rejects.toBeInstanceOf(CatalogConnectionError);
-    await expect(failed).rejects.toThrow("ListTables: no answer from localhost 2333");
+    await expect(failed).rejects.toThrow("ListTables: no response from localhost 2333");
   });
 
   test("fails after the last retry and names the address that did not respond", async () => {
     const { fetch: instead, sent } = troubled(breakOff, breakOff, breakOff);
     const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});
-    await expect(asked).rejects.toThrow(/^ListNamespaces: no answer from http:\/\/127.0.0.1:\d+: ECONNRESET$/);
+    await expect(asked).rejects.toThrow(/^ListNamespaces: no response from http:\/\/127.0.0.1:\d+: ECONNRESET$/);
     expect(sent).toHaveLength(2);
   });
 
@@ -278,7 +278,7 @@ describe("the client of the catalog", () => {
     });
 
     test("ends when what is sent or received flows no more", async () => {
-      const silent = /no answer.*timeout: no data was sent or received for 30000 ms/;
+      const silent = /no response.*timeout: no data was sent or received for 30000 ms/;
       const sent = client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: stuck() });
       await expect(sent).rejects.toThrow(silent);
       await expect(client({ fetch: takes(stuck), retries: 0 }).queryTable({ id: ["t"], k: 10 })).rejects.toThrow(
@@ -294,7 +294,7 @@ describe("the client of the catalog", () => {
         init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
       });
     await expect(client({ fetch: never, timeoutMs: 10, retries: 0 }).listNamespaces({})).rejects.toThrow(
-      /no answer.*timeout/,
+      /no response.*timeout/,
     );
     const controller = new AbortController();
     const asked = client({ fetch: never }).listNamespaces({}, { signal: controller.signal });

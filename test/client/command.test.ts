@@ -227,7 +227,7 @@ describe("tiltyard", () => {
       expect(findings.namespace).toBeUndefined();
       expect(findings["catalog is ready"]).toMatchObject({
         result: "skipped",
-        detail: "no catalog was named, and http://127.0.0.1:1 does not answer",
+        detail: "no catalog was named, and http://127.0.0.1:1 does not respond",
       });
     });
 
@@ -274,7 +274,7 @@ describe("tiltyard", () => {
   test("exits with 1 when something does not work", async () => {
     server.failNext = [403];
     const { code, stderr } = await tiltyard("run", "-f", file, "--", "x");
-    expect([code, stderr]).toEqual([1, expect.stringContaining("ask for the rights of a client on this stack")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("request membership in clientPrincipals of the stack")]);
     expect(stderr).not.toContain("    at ");
   });
 
@@ -394,7 +394,7 @@ describe("tiltyard cluster", () => {
     const { code, stderr } = await tiltyard("cluster", "up", "-f", file);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining("cannot ask the API server for the time: told to fail"),
+      expect.stringContaining("cannot read the time of the API server: told to fail"),
     ]);
     expect(server.clusters.size).toBe(0);
   });

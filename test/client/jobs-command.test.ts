@@ -176,7 +176,7 @@ describe("tiltyard jobs", () => {
     const settings = { ...environment, TILTYARD_PORT: "1" };
     expect(await startCommand(runCommandLine, ["jobs", "list"], settings).finished).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("no answer from http://127.0.0.1:1"),
+      stderr: expect.stringContaining("no response from http://127.0.0.1:1"),
     });
   });
 

@@ -186,7 +186,7 @@ describe.concurrent("a Ray cluster", () => {
   });
 
   test.for<[number, RegExp]>([
-    [403, /told to fail; ask for the rights of a client on this stack/],
+    [403, /told to fail; request membership in clientPrincipals of the stack/],
     [500, /cannot create the RayCluster a: told to fail/],
   ])("that the API server refuses with %i says what to do", async ([status, message], { server }) => {
     server.failNext = [status];

@@ -49,7 +49,7 @@ describe("settings that are not valid", () => {
       "operator.version: must be 1.1 or later, not 1.0.0",
     ],
     ["another operator source", "eks", { operator: { source: "olm" } }, "operator.source: must be {source: helm}"],
-    ["GKE's add-on elsewhere", "eks", addon("1.31", "1.2"), "operator.source: gke-addon is there on gke only"],
+    ["GKE's add-on elsewhere", "eks", addon("1.31", "1.2"), "operator.source: gke-addon exists on gke only"],
     [
       "GKE's add-on with another Kubernetes",
       "gke",

@@ -228,8 +228,8 @@ describe("teams that cannot be", () => {
       { teams: [{ name: "a-client" }, { name: "a" }] },
       "teams.0.name: must not be that of another team with -client: a-client",
     ],
-    ["existing", { teams: [{ name: "catalog" }] }, "teams.0.namespace: is taken: lancedb-catalog"],
-    ["existing", { teams: [{ name: "a", namespace: "lancedb" }] }, "teams.0.namespace: is taken: lancedb"],
+    ["existing", { teams: [{ name: "catalog" }] }, "teams.0.namespace: is already in use: lancedb-catalog"],
+    ["existing", { teams: [{ name: "a", namespace: "lancedb" }] }, "teams.0.namespace: is already in use: lancedb"],
     ["existing", { teams: [{ name: "A" }] }, "teams.0.name: must be lower-case letters"],
     [
       "existing",

@@ -120,7 +120,7 @@ describe("a sign-in through an OIDC issuer", () => {
     expect(page.url()).toBe(`${catalog.url}/console`);
   });
 
-  test("is explained when the issuer refuses it or gives no answer", async () => {
+  test("is explained when the issuer refuses it or does not respond", async () => {
     await page.goto(`${catalog.url}/console#/jobs`);
     await leaveButton(page).click();
     await page.getByRole("link", { name: "[ Cancel ]" }).click();
@@ -129,6 +129,6 @@ describe("a sign-in through an OIDC issuer", () => {
     await context.route("**/.well-known/**", (route) => route.abort());
     await page.reload();
     await leaveButton(page).click();
-    await page.getByRole("alert").filter({ hasText: "gives no answer" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "does not respond" }).waitFor();
   });
 });

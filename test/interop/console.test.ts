@@ -659,7 +659,7 @@ describe("jobs", () => {
     await page.getByText(words, { exact: true }).waitFor();
   });
 
-  test("are polled only while the page is visible, and less often while the catalog does not answer", async () => {
+  test("are polled only while the page is visible, and less often while the catalog does not respond", async () => {
     const { page, urls } = await signedIn();
     await page.clock.install();
     await visit(page, "jobs/production/raw");
@@ -678,7 +678,7 @@ describe("jobs", () => {
     await page.route("**/job/list*", (route) => route.abort());
     const failing = asked();
     for (let second = 0; second < 100; second++) await page.clock.runFor(1_000);
-    await page.getByText("Not up to date: The catalog gives no answer.").waitFor();
+    await page.getByText("Not up to date: The catalog does not respond.").waitFor();
     expect(asked() - failing).toBeGreaterThanOrEqual(3);
     expect(asked() - failing).toBeLessThanOrEqual(6);
   });
@@ -1104,12 +1104,12 @@ describe("transactions", () => {
     expect(await page.getByRole("row").count()).toBe(2);
   });
 
-  test("are marked as outdated while the catalog does not answer, and recover by themselves", async () => {
+  test("are marked as outdated while the catalog does not respond, and recover by themselves", async () => {
     const { page } = await signedIn();
     await visit(page, "transactions/production");
     await row(page, "DeclareTable").first().waitFor();
     await page.route("**/transaction/list*", (route) => route.abort());
-    await page.getByText("Not up to date: The catalog gives no answer.").waitFor();
+    await page.getByText("Not up to date: The catalog does not respond.").waitFor();
     await page.unroute("**/transaction/list*");
     await page.getByText("Not up to date").waitFor({ state: "hidden" });
   });

@@ -265,7 +265,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("is not a catalog database")]);
     expect(readdirSync(folder)).toEqual(["broken.sqlite"]);
     const overwritten = await run(["backup", file], settingsIn(folder));
-    expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("exists already")]);
+    expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("already exists")]);
     const astray = join(folder, "no", "backup.sqlite");
     expect(await run(["backup", astray], settingsIn(folder))).toMatchObject({
       code: 1,

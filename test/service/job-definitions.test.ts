@@ -87,16 +87,16 @@ describe("a request for a job", () => {
   });
 
   test.each([
-    ["an unknown manifest", { manifest: "m3" }, /manifest: "m3" is no definition .* in __system\$geneva_manifests/],
-    ["a manifest of JSON that is none", { manifest: "[]" }, /manifest: "\[\]" is no definition/],
+    ["an unknown manifest", { manifest: "m3" }, /manifest: "m3" is not a definition .* in __system\$geneva_manifests/],
+    ["a manifest of JSON that is none", { manifest: "[]" }, /manifest: "\[\]" is not a definition/],
     ["a definition that is not valid", { manifest: "broken" }, /"broken" is not valid: env_vars: must be JSON/],
     [
       "an unknown cluster",
       { cluster: "c" },
-      /cluster: "c" is no definition .*, and not one of the runner's: default, gpu/,
+      /cluster: "c" is not a definition .*, and not one of the runner's: default, gpu/,
     ],
     ["a cluster with free Kubernetes fields", { cluster: "root" }, /"root" has k8s_spec_override/],
-    ["a cluster elsewhere", { cluster: "elsewhere" }, /"elsewhere" is a Ray outside of this platform/],
+    ["a cluster elsewhere", { cluster: "elsewhere" }, /"elsewhere" is a Ray cluster outside this platform/],
     ["a cluster of invalid amounts", { cluster: "tiny" }, /"tiny" is not valid: head_group.num_cpus/],
   ])("is 400 for %s", async (_, fields, message) => {
     const expected = { status: 400, detail: expect.stringMatching(message) };

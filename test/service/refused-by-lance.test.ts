@@ -152,7 +152,7 @@ describe("what the library does not survive does not reach it:", () => {
     async (query) => {
       const vector = { single_vector: [1, 2] };
       expect(await refusal("queryTable", { vector, ...query })).toMatch(
-        /^k: a vector search finds 1000000 rows at most/,
+        /^k: a vector search finds at most 1000000 rows/,
       );
     },
   );

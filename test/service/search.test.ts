@@ -62,7 +62,7 @@ describe("a full-text query without a column", () => {
     expect(await search(two, { match: { terms: "quick", column: "title" } })).toEqual([0, 1]);
     expect(await search(two, { phrase: { terms: "quick brown" } })).toMatchObject({
       status: 400,
-      detail: expect.stringContaining("names its column"),
+      detail: expect.stringContaining("must name its column"),
     });
   });
 

@@ -120,7 +120,7 @@ describe("a table's policy", () => {
     [{ column: "s..k", index_type: "BTREE" }, 404, "has no column s..k"],
     [{ column: "`s.k`", index_type: "BTREE" }, 404, "has no column `s.k`"],
     [{ column: "s.k", index_type: "SOON" }, 400, "index_type: must be one of BTREE, "],
-    [{ column: "s.k", index_type: "IVF_PQ" }, 400, "column: jobs build no IVF_PQ of vectors in a struct"],
+    [{ column: "s.k", index_type: "IVF_PQ" }, 400, "column: a job cannot build IVF_PQ on vectors in a struct"],
   ])("is rejected for the index %j, like the request that opens its job", async (index, status, detail) => {
     const id = await createNested();
     for (const { error } of [

@@ -21,7 +21,7 @@ export async function findExistingGke(
   const pool = cluster.workloadIdentityConfigs?.[0]?.workloadPool;
   if (!pool)
     throw new pulumi.RunError(
-      `clusterName: ${clusterName} in ${location} has no workload identity, or is not there; turn it on: gcloud container ` +
+      `clusterName: ${clusterName} in ${location} does not exist, or has no workload identity. Turn it on: gcloud container ` +
         `clusters update ${clusterName} --location ${location} --workload-pool ${project}.svc.id.goog`,
     );
   if (config.operator.source === "helm" && cluster.addonsConfigs?.[0]?.rayOperatorConfigs?.[0]?.enabled)

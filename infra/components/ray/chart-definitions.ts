@@ -78,7 +78,7 @@ async function download(chart: string, repository: string, version: string): Pro
 
 async function read(url: URL): Promise<Buffer> {
   const response = await fetch(url, { signal: AbortSignal.timeout(requestTimeoutMs) });
-  if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+  if (!response.ok) throw new Error(`${url} responds with ${response.status}`);
   return Buffer.from(await response.arrayBuffer());
 }
 

@@ -38,7 +38,7 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   const length = prefix.readInt32LE(4);
   if (got < prefixBytes || prefix.readUInt32LE(0) !== continuation || length < 0) throw notArrow("a message is broken");
   if (length === 0) return undefined;
-  if (length > headBytesMax) throw tooLarge(`the metadata of a message may have ${headBytesMax} bytes`);
+  if (length > headBytesMax) throw tooLarge(`the metadata of a message may have at most ${headBytesMax} bytes`);
   if (length % 8 !== 0) throw notArrow("a message is broken");
 
   const bytes = Buffer.concat([prefix, Buffer.alloc(length)]);
@@ -48,7 +48,7 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   if (bodyBytes < 0) throw notArrow("a message is broken");
   if (bodyBytes > fileBytes.ofOneBatch)
     throw tooLarge(
-      `a batch of rows may have ${fileBytes.ofOneBatch} bytes, no more: write the stream in smaller batches`,
+      `a batch of rows may have at most ${fileBytes.ofOneBatch} bytes. Write the stream in smaller batches`,
     );
   return { kind: kindOf(table), table, bytes, headBytes: bytes.length, bodyBytes };
 }

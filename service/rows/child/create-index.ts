@@ -53,10 +53,7 @@ export function indexOf(library: Lancedb["Index"], request: IndexRequest): Index
   // A disabled option is not a request for it.
   const lacking = lacks.find((option) => request[option] !== undefined && request[option] !== false);
   if (lacking !== undefined)
-    throw new CatalogError(
-      "Unsupported",
-      `${lacking}: this catalog cannot build ${name} with this option; leave it out`,
-    );
+    throw new CatalogError("Unsupported", `${lacking}: this catalog cannot build ${name} with this option. Omit it`);
   // Each constructor reads its own options only.
   return (library[make] as (options: object) => Index)({
     distanceType: request.distance_type === undefined ? undefined : distanceOf(request.distance_type),
@@ -92,7 +89,7 @@ export function requireBits(request: IndexRequest, { fields }: JsonArrowSchema):
   if (request.distance_type?.toLowerCase() !== "hamming") return;
   const { type } = fields.find(({ name }) => name === request.column) ?? {};
   if (request.index_type.toUpperCase() === "IVF_FLAT" && type?.fields?.[0]?.type.type === "uint8") return;
-  throw new CatalogError("InvalidInput", "distance_type: hamming needs an index IVF_FLAT on vectors of uint8");
+  throw new CatalogError("InvalidInput", "distance_type: hamming requires index_type IVF_FLAT and vectors of uint8");
 }
 
 const tokenizers = /^(simple|whitespace|raw|ngram|icu|icu\/split|(jieba|lindera)(\/\w[\w.-]*)+)$/;

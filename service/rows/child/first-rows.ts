@@ -140,7 +140,7 @@ function selectedRows(table: Table, { filter, sort, descending = false }: Reques
 async function similarRows(table: Table, column: string, request: Request): Promise<VectorQuery> {
   const { limit, offset = 0, like_row: number = 0, filter } = request;
   if (limit + offset > numbers.found)
-    throw new CatalogError("InvalidInput", `offset: a vector search finds ${numbers.found} rows at most`);
+    throw new CatalogError("InvalidInput", `offset: a vector search finds at most ${numbers.found} rows`);
   const example = selectedRows(table, request).select(new Map([["vector", quotedName(column)]]));
   const [row] = await example.limit(1).offset(Math.min(number, rowsMax)).toArray();
   const vector: unknown = row?.vector;

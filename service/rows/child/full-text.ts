@@ -67,7 +67,8 @@ export async function fullTextQuery(lancedb: Lancedb, table: Table, query: FtsQu
 /** Validates the structure of a query. @returns Whether one of its terms has no column. @throws CatalogError InvalidInput */
 function hasDefaults(query: FtsQuery, depth: number): boolean {
   const { match, phrase, boost, multi_match: multi, boolean } = query;
-  if (depth === 0) throw new CatalogError("InvalidInput", `full_text_query: nests deeper than ${depthMax}`);
+  if (depth === 0)
+    throw new CatalogError("InvalidInput", `full_text_query: must not nest deeper than ${depthMax} levels`);
   if ([match, phrase, boost, multi, boolean].filter((each) => each !== undefined).length !== 1)
     throw new CatalogError(
       "InvalidInput",
@@ -96,7 +97,7 @@ function onlyColumn(term: Term, indexed: readonly string[]): string {
   if (column !== undefined && others.length === 0) return column;
   throw new CatalogError(
     "InvalidInput",
-    `full_text_query: a phrase names its column where several have a full-text index: ${indexed.join(", ")}`,
+    `full_text_query: a phrase must name its column, because several columns have a full-text index: ${indexed.join(", ")}`,
   );
 }
 

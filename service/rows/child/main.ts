@@ -9,7 +9,7 @@ import { CatalogError, messageOf } from "@tiltyard/protocol";
 import { ByteReader } from "../arrow/message-stream.ts";
 import { type Call, callBytesHeader, type Failure, failureTrailer } from "../call.ts";
 import { createOpener } from "./open-table.ts";
-import { carryOut, query } from "./operations.ts";
+import { execute, query } from "./operations.ts";
 
 const [socket, memoryBytes] = process.argv.slice(2);
 if (socket === undefined || process.send === undefined) throw new Error("only the catalog starts this program");
@@ -27,7 +27,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   // Only the catalog connects, and it always writes valid calls.
   const call = JSON.parse(bytes.toString("utf8")) as Call;
   if (call.operation === "query") await sendRows(query(open, call), response);
-  else response.end(JSON.stringify((await carryOut(open, call, reader)) ?? null));
+  else response.end(JSON.stringify((await execute(open, call, reader)) ?? null));
 }
 
 /** Sends a file in pieces as they are read. A file of one piece has a content length. */

@@ -1,8 +1,8 @@
 import type { Connection, Table } from "@lancedb/lancedb";
 import { mainBranch } from "../../domain/branch.ts";
 import type { TableAddress } from "../call.ts";
-import { KeptVersions, type Lease } from "./kept-versions.ts";
 import { type Lancedb, type Library, loadLibrary, type RawTable, rawConnectionOf, rawTableOf } from "./lancedb.ts";
+import { type Lease, VersionCache } from "./version-cache.ts";
 
 /** Opens a table for one call. A version that remains open is shared between calls. */
 export type OpenForCall = (address: TableAddress) => Promise<Lease<OpenTable>>;
@@ -12,12 +12,12 @@ const name = { namespace: ["view"], table: "table" };
 
 export function createOpener(memoryBytes: number): OpenForCall {
   let library: Promise<Library> | undefined;
-  const kept = new KeptVersions<OpenTable>();
+  const kept = new VersionCache<OpenTable>();
   return async (address) => {
     const loading = library ?? loadLibrary(memoryBytes);
     library = loading;
     const open = async () => OpenTable.open(await loading, address);
-    if (address.keptBytes !== undefined) return kept.lease(address.token, address.keptBytes, open);
+    if (address.cachedManifestBytes !== undefined) return kept.lease(address.token, address.cachedManifestBytes, open);
     const opened = await open();
     return { opened, [Symbol.dispose]: () => opened[Symbol.dispose]() };
   };
@@ -55,12 +55,12 @@ export class OpenTable implements Disposable {
   }
 
   async #openTable(): Promise<void> {
-    const { branch, version, keptBytes } = this.#address;
+    const { branch, version, cachedManifestBytes } = this.#address;
     this.#table = await this.#connection.openTable(name.table, name.namespace);
     if (branch === mainBranch) return;
     const branches = await this.#table.branches();
     // A change begins with the latest version of the branch, like a change of main.
-    this.#table = await branches.checkout(branch, keptBytes === undefined ? undefined : version);
+    this.#table = await branches.checkout(branch, cachedManifestBytes === undefined ? undefined : version);
   }
 
   get isEmpty(): boolean {
@@ -104,7 +104,7 @@ export class OpenTable implements Disposable {
   async hold(): Promise<void> {
     const { uri, token } = this.#address;
     const response = await fetch(`${uri}/hold`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
-    if (!response.ok) throw new Error(`the catalog answered ${response.status} to hold`);
+    if (!response.ok) throw new Error(`the catalog responded to /hold with ${response.status}`);
   }
 
   [Symbol.dispose](): void {

@@ -11,11 +11,11 @@ import type { OpenForCall, OpenTable } from "./open-table.ts";
 import { buildQuery } from "./query.ts";
 import { readRecords } from "./records.ts";
 import { readRecordsOfOthers } from "./records-of-others.ts";
-import { readRows } from "./rows-out.ts";
+import { runQuery } from "./run-query.ts";
 import { readOneFile, writeRows } from "./write-rows.ts";
 
 /** The operations that read one version. They are idempotent. */
-const readings = {
+const readOperations = {
   schema: async (dataset: OpenTable, _: object) => readSchema(await dataset.schema()),
   lanceSchema: async (dataset: OpenTable, _: object) => readSchema(await dataset.schema(), "lance"),
   details: async (dataset: OpenTable, _: object) => {
@@ -46,10 +46,10 @@ const readings = {
   records: readRecords,
   recordsOfOthers: readRecordsOfOthers,
 };
-export type Readings = typeof readings;
+export type ReadOperations = typeof readOperations;
 
 /** The operations that commit versions. */
-const changes = {
+const changeOperations = {
   write: (dataset: OpenTable, { mode }: { readonly mode: "append" | "overwrite" }, rows: ByteReader) =>
     writeRows(dataset, rows, mode),
   merge: async (dataset: OpenTable, request: MergeRequest, rows: ByteReader) => {
@@ -87,7 +87,7 @@ const changes = {
     return { version, schema: readSchema(await dataset.raw.schema()) };
   },
 };
-export type Changes = typeof changes;
+export type ChangeOperations = typeof changeOperations;
 
 interface Update {
   readonly where: Expression | undefined;
@@ -131,14 +131,10 @@ async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema
 }
 
 /** Executes a call whose result is JSON. */
-export async function carryOut(
-  open: OpenForCall,
-  { operation, args, table }: Call,
-  rows: ByteReader,
-): Promise<unknown> {
+export async function execute(open: OpenForCall, { operation, args, table }: Call, rows: ByteReader): Promise<unknown> {
   using lease = await open(table);
   // The catalog calls each operation by its name and with its arguments, which its own types check.
-  const operations: Readonly<Record<string, unknown>> = { ...readings, ...changes };
+  const operations: Readonly<Record<string, unknown>> = { ...readOperations, ...changeOperations };
   const run = operations[operation] as (dataset: OpenTable, args: unknown, rows: ByteReader) => Promise<unknown>;
   return await run(lease.opened, args, rows);
 }
@@ -147,5 +143,5 @@ export async function carryOut(
 export async function* query(open: OpenForCall, { args, table }: Call): AsyncGenerator<Uint8Array, undefined> {
   using lease = await open(table);
   const { opened } = lease;
-  yield* readRows(opened, () => buildQuery(opened.lancedb, opened.table, args as RowsQuery));
+  yield* runQuery(opened, () => buildQuery(opened.lancedb, opened.table, args as RowsQuery));
 }

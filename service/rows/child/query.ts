@@ -46,7 +46,7 @@ async function searchOf(lancedb: Lancedb, table: Table, request: RowsQuery): Pro
     if (isText && request.filter !== undefined && request.prefilter === false)
       throw new CatalogError(
         "Unsupported",
-        "prefilter: a full-text search without a vector cannot filter afterwards; leave prefilter out",
+        "prefilter: a full-text search without a vector cannot filter afterwards. Omit prefilter",
       );
     return query;
   }
@@ -59,7 +59,7 @@ function vectorSearch(query: Query, vector: readonly number[], request: RowsQuer
   if ((k + offset) * Math.max(1, refineFactor) > numbers.found)
     throw new CatalogError(
       "InvalidInput",
-      `k: a vector search finds ${numbers.found} rows at most, k and offset together, times refine_factor`,
+      `k: a vector search finds at most ${numbers.found} rows: (k + offset) * refine_factor must not exceed this number`,
     );
   const search = query.nearestTo([...vector]);
   if (request.vector_column !== undefined) search.column(request.vector_column);

@@ -2,7 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import { withEmptyBatch } from "../arrow/empty-batch.ts";
 import { convertLegacyBlobs } from "../arrow/legacy-blobs.ts";
 import { type ByteReader, fileBytes } from "../arrow/message-stream.ts";
-import { readFiles } from "../arrow/rows-in.ts";
+import { splitStream } from "../arrow/split-stream.ts";
 import type { OpenTable } from "./open-table.ts";
 
 /** The result of writing a stream of rows. */
@@ -28,7 +28,7 @@ export async function writeRows(
   let rows = 0;
   let files = 0;
   let version = 0;
-  for await (const part of readFiles(reader)) {
+  for await (const part of splitStream(reader)) {
     const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
     const columns = hasNewColumns ? await convertLegacyBlobs(part.file) : undefined;
     const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];
@@ -53,7 +53,7 @@ export async function writeRows(
  * @throws CatalogError InvalidInput; PayloadTooLarge if the rows exceed one file.
  */
 export async function readOneFile(reader: ByteReader): Promise<Buffer> {
-  for await (const { file, isLast } of readFiles(reader)) {
+  for await (const { file, isLast } of splitStream(reader)) {
     if (isLast) return file;
     throw new CatalogError(
       "PayloadTooLarge",

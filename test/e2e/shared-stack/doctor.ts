@@ -84,7 +84,7 @@ describeOnOurs("tiltyard doctor", "nodes to break, and rights to take away", () 
     },
     {
       what: "Ray clusters are unknown",
-      checks: ["operator knows RayClusters"],
+      checks: ["definition of RayClusters"],
       break: async () => {
         await remove("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
         return () => installDefinitions(cluster().api, rayDefinitions(join(cluster().tools.kuberay, "crds")));

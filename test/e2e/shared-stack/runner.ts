@@ -128,7 +128,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
   test("reports the node that the pods of a job wait for, and continues on a new node", async () => {
     const label = "example.com/nowhere";
     // The catalog accepts only the names of Ray clusters in the settings of the stack.
-    await expect(backfill("four", { cluster: "nowhere" })).rejects.toThrow(/"nowhere" is no definition of Geneva/);
+    await expect(backfill("four", { cluster: "nowhere" })).rejects.toThrow(/"nowhere" is not a definition/);
     await startRunner({ default: { head_group: { node_selector: { [label]: "true" } } } });
     const id = await backfill("four");
     // Other tests use separate nodes.

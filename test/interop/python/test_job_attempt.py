@@ -324,7 +324,7 @@ def test_an_answer_that_breaks_off_is_none(catalog, job):
     with http.server.HTTPServer(("127.0.0.1", 0), HalfAnswer) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         half = CatalogJob(Connection(f"http://127.0.0.1:{server.server_port}", catalog.key), job)
-        with pytest.raises(CatalogUnavailable, match="no answer from the catalog"):
+        with pytest.raises(CatalogUnavailable, match="no response from the catalog"):
             half.heartbeat({"attempt": 1}, 10)
         server.shutdown()
 

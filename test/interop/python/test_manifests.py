@@ -82,7 +82,7 @@ def test_the_names_of_definitions_are_those_of_geneva(catalog, runner, table, tm
     db.define_cluster("small", GenevaCluster.create_kuberay("small").namespace("elsewhere").build())
     opened.backfill("described", manifest="m2", cluster="small")
     assert values(catalog, films, "described") == ["variable"] * ROWS
-    with pytest.raises(Exception, match='manifest: "m3" is no definition of Geneva'):
+    with pytest.raises(Exception, match='manifest: "m3" is not a definition'):
         opened.backfill("described", where="id > 1", manifest="m3")
     listed = catalog.get("/management/v1/namespace/$/job_definition/list")
     assert (listed["manifests"], listed["clusters"]) == (["m2"], ["small"])

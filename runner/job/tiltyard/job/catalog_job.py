@@ -92,7 +92,7 @@ class CatalogJob:
             raise CatalogRefusal(error.code, detail) from error
         # A response that ends prematurely is an HTTPException.
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise CatalogUnavailable(f"no answer from the catalog at {self._connection.url}: {error}") from error
+            raise CatalogUnavailable(f"no response from the catalog at {self._connection.url}: {error}") from error
 
 
 def as_text(text: str) -> str:

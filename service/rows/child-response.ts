@@ -10,31 +10,31 @@ import { ChildEnded } from "./child-process.ts";
 import { translate } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
 
-/** An error of the library with its own text. */
+/** An error of the library with the library's own text. */
 class LibraryError extends Error {
   override readonly name = "LibraryError";
 }
 
-/** Reads a response of the child that is not streamed. @throws ChildEnded if it is incomplete. */
-export async function readAnswer(response: IncomingMessage): Promise<Buffer> {
+/** Reads the whole body of a response. @throws ChildEnded if it is incomplete. */
+export async function readBody(response: IncomingMessage): Promise<Buffer> {
   try {
     return await buffer(response);
   } catch (cause) {
-    throw new ChildEnded("ended within its answer", { cause });
+    throw new ChildEnded("ended during its response", { cause });
   }
 }
 
 /** Reads the JSON response of the child. @throws CatalogError, LibraryError, ChildEnded */
 export async function readJson(response: IncomingMessage): Promise<never> {
-  const answer: unknown = JSON.parse((await readAnswer(response)).toString("utf8"));
-  if (response.statusCode === 200) return answer as never;
+  const body: unknown = JSON.parse((await readBody(response)).toString("utf8"));
+  if (response.statusCode === 200) return body as never;
   // The child is part of the catalog and always writes valid failures.
-  const failure = answer as Failure;
+  const failure = body as Failure;
   if ("kind" in failure) throw new CatalogError(failure.kind as ErrorKind, failure.message);
   throw new LibraryError(failure.text);
 }
 
-/** Reads rows as the child sends them. @throws Error with the child's own text if they were interrupted. */
+/** Streams rows as the child sends them. @throws Error with the child's own text if they were interrupted. */
 export async function* rowsOf(response: IncomingMessage): AsyncGenerator<Uint8Array, void> {
   yield* response;
   const trailer = response.trailers[failureTrailer];
@@ -55,7 +55,7 @@ interface Called {
  *
  * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
  */
-export async function translated(
+export async function translateFailure(
   parts: CommitParts,
   { table, branch }: Called,
   error: unknown,

@@ -18,7 +18,7 @@ export interface RowsFile {
  * @throws CatalogError InvalidInput if the stream is not an Arrow stream; PayloadTooLarge for a batch that exceeds the
  * limit.
  */
-export async function* readFiles(reader: ByteReader): AsyncGenerator<RowsFile, undefined> {
+export async function* splitStream(reader: ByteReader): AsyncGenerator<RowsFile, undefined> {
   try {
     const head = await readHead(reader);
     if (head === undefined) throw notArrow("it does not begin with a schema");
@@ -39,13 +39,13 @@ export async function* readFiles(reader: ByteReader): AsyncGenerator<RowsFile, u
     for (let next = await readHead(reader); next !== undefined; next = await readHead(reader)) {
       if (next.kind === messageKinds.dictionary) {
         const { id, isDelta } = dictionaryIn(next.table);
-        if (isDelta) throw notArrow("it has a dictionary that grows, which is not supported");
+        if (isDelta) throw notArrow("it has a delta dictionary, which is not supported");
         // The id may stand for a different dictionary from here on, which earlier rows must not use.
         if (isFilled) yield take(false);
         const bytes = next.bytes.length + next.bodyBytes;
         dictionaryBytes += bytes - (dictionaries.get(id)?.bytes.length ?? 0);
         if (dictionaryBytes > fileBytes.ofOneBatch)
-          throw tooLarge(`all dictionaries of a stream may have ${fileBytes.ofOneBatch} bytes together`);
+          throw tooLarge(`the dictionaries of a stream may have at most ${fileBytes.ofOneBatch} bytes together`);
         dictionaries.set(id, await readBody(reader, next, Buffer.allocUnsafe(bytes)));
       } else if (next.kind === messageKinds.batch) {
         const bytes = next.bytes.length + next.bodyBytes;

@@ -5,7 +5,7 @@ import { requireFreeName } from "../domain/require.ts";
 import type { Changed, ChangeOptions } from "./change.ts";
 import type { Rows } from "./rows.ts";
 
-export interface MadeTable {
+export interface CreatedTable {
   readonly location: string;
   readonly version: number;
   readonly transaction: Changed<unknown>["transaction"];
@@ -17,12 +17,12 @@ export interface MadeTable {
  * @param change The change, whose properties become those of the table.
  * @throws CatalogError NamespaceNotFound, TableAlreadyExists, Unsupported; also like a write.
  */
-export async function makeTable(
+export async function createTableWithRows(
   catalog: Pick<CommitParts, "store" | "storage"> & { readonly locations: Locations; readonly rows: Rows },
   change: Change,
   rows: ReadableStream<Uint8Array>,
   { stableRowIds = false }: Pick<ChangeOptions, "stableRowIds"> = {},
-): Promise<MadeTable> {
+): Promise<CreatedTable> {
   const { id } = change.request;
   await requireFreeName(catalog.store.read, id);
   const location = catalog.locations.choose(id);

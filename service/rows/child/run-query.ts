@@ -11,7 +11,7 @@ const batchRowsMax = 1024;
 const sentBytesMin = 64 * 1024;
 
 /** Runs a query and returns its rows as one Arrow IPC file, in pieces as they are read. */
-export async function* readRows(
+export async function* runQuery(
   dataset: OpenTable,
   build: () => Promise<DatasetQuery>,
 ): AsyncGenerator<Uint8Array, undefined> {

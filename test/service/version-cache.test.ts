@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { KeptVersions } from "../../service/rows/child/kept-versions.ts";
+import { VersionCache } from "../../service/rows/child/version-cache.ts";
 
 /** A placeholder for an open version of the library. */
 class Version implements Disposable {
@@ -11,13 +11,13 @@ class Version implements Disposable {
 
 const small = 1000;
 
-let versions: KeptVersions<Version>;
+let versions: VersionCache<Version>;
 let opened: Version[];
 beforeEach(() => {
   vi.useFakeTimers();
   // The cache interprets the time 0 as a missing time.
   vi.advanceTimersByTime(1);
-  versions = new KeptVersions();
+  versions = new VersionCache();
   opened = [];
 });
 afterEach(() => {

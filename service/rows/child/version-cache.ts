@@ -20,7 +20,7 @@ interface Entry<Version> {
  * Keeps versions of tables open between requests. A version is immutable, and opening it lasts longer than most
  * searches. The least recently used ones are closed first.
  */
-export class KeptVersions<Version extends Disposable> {
+export class VersionCache<Version extends Disposable> {
   readonly #entries = new LRUCache<string, Entry<Version>>({
     max: kept.versions,
     maxSize: kept.manifestBytes,
