@@ -15,7 +15,7 @@ test.each(["tiltyard/bin.js", "service/bin.js", "runner/bin.js"])(
     const { code, stdout, stderr } = await startProgram(["--import", olderNode("20.19.0"), bin, "--version"]).finished;
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toBe(
-      "Tiltyard needs Node 24.0 or later, and this is Node 20.19.0: install a newer one from https://nodejs.org\n",
+      "Tiltyard needs Node 24.0 or later, and this is Node 20.19.0: run it with npx in the clone, or install a newer one from https://nodejs.org\n",
     );
   },
 );
