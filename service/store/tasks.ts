@@ -1,3 +1,4 @@
+import { isExpired, leaseMs } from "./leases.ts";
 import { type TaskKind, taskKinds } from "./schema.ts";
 import type { Session } from "./store.ts";
 
@@ -67,40 +68,34 @@ export async function holdTask({ db }: Session, { kind, subject }: Task): Promis
 }
 
 /** Lists tasks that can be claimed now, the longest waiting first. */
-export async function listDueTasks(
-  { db, now }: Session,
-  limit: number,
-): Promise<(Task & { readonly attempts: number })[]> {
+export async function listDueTasks(session: Session, limit: number): Promise<(Task & { readonly attempts: number })[]> {
+  const { db, now } = session;
   return db
     .selectFrom("tasks")
     .select(["kind", "subject", "attempts"])
     .where("notBefore", "<=", now)
-    .where("claimedUntil", "<=", now)
+    .where(isExpired(session, "tasks.claimedUntil"))
     .orderBy("notBefore")
     .limit(limit)
     .execute();
 }
 
 /** Claims a task. @returns False if another process has claimed it. */
-export async function claimTask(
-  { db, now }: Session,
-  { kind, subject }: Task,
-  claim: string,
-  leaseMs: number,
-): Promise<boolean> {
+export async function claimTask(session: Session, { kind, subject }: Task, claim: string): Promise<boolean> {
+  const { db, now } = session;
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set((eb) => ({ claim, claimedUntil: eb(now, "+", leaseMs), attempts: eb("attempts", "+", 1) }))
     .where("kind", "=", kind)
     .where("subject", "=", subject)
     .where("notBefore", "<=", now)
-    .where("claimedUntil", "<=", now)
+    .where(isExpired(session, "tasks.claimedUntil"))
     .executeTakeFirst();
   return numUpdatedRows > 0;
 }
 
 /** Renews a claim. @returns False if another process has claimed the task since, or if the task no longer exists. */
-export async function renewTask({ db, now }: Session, task: ClaimedTask, leaseMs: number): Promise<boolean> {
+export async function renewTask({ db, now }: Session, task: ClaimedTask): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set((eb) => ({ claimedUntil: eb(now, "+", leaseMs) }))

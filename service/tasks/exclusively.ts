@@ -2,7 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import { acquireLease, releaseLease } from "../store/leases.ts";
 import type { Store } from "../store/store.ts";
-import { type Lease, leaseMs, underLease } from "./lease.ts";
+import { type Lease, underLease } from "./lease.ts";
 
 /** The polling intervals of a request that waits for another holder of the lease. */
 const retries = {
@@ -25,7 +25,7 @@ export async function exclusively<Result>(
   work: (lease: Lease) => Promise<Result>,
 ): Promise<Result> {
   const holder = crypto.randomUUID();
-  const acquire = () => store.write((session) => acquireLease(session, name, holder, leaseMs));
+  const acquire = () => store.write((session) => acquireLease(session, name, holder));
   const isHeld = new CatalogError("ServiceUnavailable", "Timed out waiting for a concurrent change to the same table.");
   const acquireOrFail = async () => {
     if (!(await acquire())) throw isHeld;

@@ -10,8 +10,6 @@ export interface Lease {
   requireValid(): void;
 }
 
-/** The duration of a lease, measured by the clock of the database. */
-export const leaseMs = 60_000;
 /** The time after a renewal in which its holder may start steps. No step lasts as long as the rest of the lease. */
 const beginsWithinMs = 25_000;
 /** The interval between renewals. */

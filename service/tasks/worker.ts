@@ -3,7 +3,7 @@ import type { Log } from "../log.ts";
 import type { TaskKind } from "../store/schema.ts";
 import type { Store } from "../store/store.ts";
 import { type ClaimedTask, claimTask, completeTask, listDueTasks, postponeTask, renewTask } from "../store/tasks.ts";
-import { type Lease, leaseMs, underLease } from "./lease.ts";
+import { type Lease, underLease } from "./lease.ts";
 
 /** The number of concurrent tasks of a process. A task that waits for an unavailable store must not block all others. */
 const tasksAtOnce = 4;
@@ -46,7 +46,7 @@ export function createWorker(parts: {
 
   async function work(task: ClaimedTask): Promise<void> {
     const { kind, subject } = task;
-    const renew = () => store.write((session) => renewTask(session, task, leaseMs));
+    const renew = () => store.write((session) => renewTask(session, task));
     let delayMs: number | undefined;
     let reason: string | undefined;
     try {
@@ -69,7 +69,7 @@ export function createWorker(parts: {
     for (const task of await listDueTasks(store.read, tasksAtOnce)) {
       if (isStopped || running.size >= tasksAtOnce) break;
       const claim = crypto.randomUUID();
-      if (!(await store.write((session) => claimTask(session, task, claim, leaseMs)))) continue;
+      if (!(await store.write((session) => claimTask(session, task, claim)))) continue;
       claimed += 1;
       const done = work({ ...task, claim, attempts: task.attempts + 1 })
         // The claim expires, and the task is retried.

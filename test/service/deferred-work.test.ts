@@ -96,7 +96,10 @@ describe("deferred work", () => {
     expect(done).toEqual(["now"]);
   });
 
-  test("continues elsewhere after its claim expired, and ignores the outcome of the former holder", async () => {
+  test.each([
+    ["its claim expired", 0],
+    ["the clock was set back by a day", 24 * 3_600_000],
+  ])("continues elsewhere after %s, and ignores the outcome of the former holder", async (_, claimedForMs) => {
     const done: string[] = [];
     await using running = await startWorkers([
       async (subject) => {
@@ -108,11 +111,17 @@ describe("deferred work", () => {
     await store.write((session) => insertTask(session, purge("table")));
     // This process is stopped right after it claimed the task, for longer than its lease.
     const stopped = { ...purge("table"), claim: "stopped", attempts: 1 };
-    expect(await store.write((session) => claimTask(session, stopped, stopped.claim, -1))).toBe(true);
+    expect(await store.write((session) => claimTask(session, stopped, stopped.claim))).toBe(true);
+    await store.write(({ db }) =>
+      db
+        .updateTable("tasks")
+        .set({ claimedUntil: Date.now() + claimedForMs })
+        .execute(),
+    );
     const taken = { ...stopped, claim: "taken over", attempts: 2 };
-    expect(await store.write((session) => claimTask(session, taken, taken.claim, 60_000))).toBe(true);
+    expect(await store.write((session) => claimTask(session, taken, taken.claim))).toBe(true);
     await store.write((session) => completeTask(session, stopped));
-    expect(await store.write((session) => claimTask(session, stopped, "a third", 60_000))).toBe(false);
+    expect(await store.write((session) => claimTask(session, stopped, "a third"))).toBe(false);
     for (const worker of workers) await worker.drain();
     expect(done).toEqual([]);
     await store.write((session) => completeTask(session, taken));

@@ -75,6 +75,14 @@ describe("ListNamespaces", () => {
     expect([status, error.code]).toEqual([404, 1]);
   });
 
+  test("is refused with two delimiters", async () => {
+    const response = await catalog.fetch("/v1/namespace/a.b/list?delimiter=.&delimiter=$");
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { code: 13, detail: "delimiter: must not be repeated" },
+    ]);
+  });
+
   test("reads the root by any delimiter", async () => {
     const name = uniqueName("ns");
     await catalog.call("createNamespace", { id: [name] }, { delimiter: "|" });

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import type { Contracts } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { readBytesMax } from "../../service/storage/object-store.ts";
+import { openStore } from "../../service/store/open.ts";
 import {
   commit,
   declareTable,
@@ -88,6 +89,15 @@ describe("a tag", () => {
     const version = async (tag: string) => (await catalog.call("getTableTagVersion", { id: table.id, tag })).body;
     expect(await version("main")).toEqual({ version: 1 });
     expect(await version("onside")).toEqual({ version: 2, branch: "team/side" });
+  });
+
+  test("is created despite the lease of a process that crashed before the clock was set back", async () => {
+    const { id, location } = await writtenTable();
+    await using store = await openStore(catalog.database);
+    const heldUntil = Date.now() + 24 * 3_600_000;
+    const lease = { name: `refs ${location}`, holder: "crashed", heldUntil };
+    await store.write(({ db }) => db.insertInto("leases").values(lease).execute());
+    expect((await catalog.call("createTableTag", { id, tag: "t", version: 1 })).status).toBe(200);
   });
 
   test("of a Lance client is listed, moved and deleted", async () => {

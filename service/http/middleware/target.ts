@@ -21,7 +21,9 @@ export function target({ path }: AnyContract, { remoteDatabases }: { readonly re
   const hasId = path.includes("{id}");
   return createMiddleware<AppEnv>(async function target(c, next) {
     checkEncoding(c.req.path);
-    const delimiter = checkDelimiter(c.req.query("delimiter") ?? defaultDelimiter);
+    const [given = defaultDelimiter, ...repeated] = c.req.queries("delimiter") ?? [];
+    if (repeated.length > 0) throw new CatalogError("InvalidInput", "delimiter: must not be repeated");
+    const delimiter = checkDelimiter(given);
     const pathId = hasId ? c.req.param("id") : undefined;
     const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
     const database = remoteDatabases ? databaseOf(c) : undefined;
