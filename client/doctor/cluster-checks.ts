@@ -84,8 +84,8 @@ function outcomeOf(error: unknown): Outcome {
   return failed(reason, "is the API server reachable from here?");
 }
 
-/** Returns undefined for a missing object. */
-async function orGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
+/** Returns the response, or undefined if the object does not exist. */
+async function orUndefined<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work;
   } catch (error) {
@@ -95,7 +95,7 @@ async function orGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined
 }
 
 async function checkNamespace({ core, parameters: { namespace } }: Tools): Promise<Outcome> {
-  const found = await orGone(core.readNamespace({ name: namespace }));
+  const found = await orUndefined(core.readNamespace({ name: namespace }));
   return found === undefined
     ? failed(`${namespace} does not exist`, "run pulumi up, or name another with --namespace")
     : ok(namespace);
@@ -105,7 +105,7 @@ const installOperator = `install the KubeRay operator ${operatorVersionMin.join(
 
 async function checkDefinition({ extensions }: Tools): Promise<Outcome> {
   const name = `${rayClusters.plural}.${rayClusters.group}`;
-  const found = await orGone(extensions.readCustomResourceDefinition({ name }));
+  const found = await orUndefined(extensions.readCustomResourceDefinition({ name }));
   if (found === undefined) return failed("the API server does not serve them", installOperator);
   const versions = found.spec.versions.filter((each) => each.served).map((each) => each.name);
   return versions.includes(rayClusters.version)
@@ -133,7 +133,7 @@ async function checkOperator({ core }: Tools): Promise<Outcome> {
 }
 
 async function checkServiceAccount({ core, parameters: { namespace, serviceAccount } }: Tools): Promise<Outcome> {
-  const found = await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
+  const found = await orUndefined(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
   return found === undefined
     ? failed(`${serviceAccount} is not in ${namespace}`, "run pulumi up, or name another with service_account")
     : ok(serviceAccount);
@@ -163,7 +163,7 @@ async function checkIdentity({ core, parameters }: Tools): Promise<Outcome> {
   const { configMethod, namespace, serviceAccount } = parameters;
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   const annotation = identityAnnotations[configMethod];
-  const found = await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
+  const found = await orUndefined(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }));
   const identity = found?.metadata?.annotations?.[annotation];
   return identity === undefined
     ? failed(`${serviceAccount} has no annotation ${annotation}`, "pods cannot reach the bucket: run pulumi up")
@@ -236,14 +236,14 @@ function isSpot({ metadata }: V1Node): boolean {
   return spotLabels.some(([key, value]) => metadata?.labels?.[key] === value);
 }
 
-/** By a pod that does it, as pods of Ray clusters would. */
+/** Checks the bucket with a pod that uses it like the pods of Ray clusters. */
 async function checkBucket(tools: Tools): Promise<Outcome> {
   const { core, parameters, catalogNamespace, bucketAccess, makePod = true, onPod } = tools;
   const { configMethod, namespace, serviceAccount } = parameters;
   if (bucketAccess === "vended") return skipped("pods use the bucket with credentials of the catalog alone");
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
   if (!makePod) return skipped("no pod was requested");
-  if ((await orGone(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }))) === undefined)
+  if ((await orUndefined(core.readNamespacedServiceAccount({ name: serviceAccount, namespace }))) === undefined)
     return skipped("the service account does not exist");
   const [catalog] = await catalogPods(core, catalogNamespace ?? namespace);
   if (catalog === undefined) return skipped("the image of the catalog, which contains the check, is missing");

@@ -35,8 +35,8 @@ export async function connect(parameters: ConnectParameters): Promise<KubeConfig
   }
 }
 
-/** The defaults of the library without a kubeconfig. */
-const madeUp = { context: "loaded-context", server: "http://localhost:8080" };
+/** The values that the library sets without a kubeconfig. */
+const placeholder = { context: "loaded-context", server: "http://localhost:8080" };
 
 function connectLocal(context: string | undefined): KubeConfig {
   const config = new KubeConfig();
@@ -53,21 +53,20 @@ function connectLocal(context: string | undefined): KubeConfig {
     config.setCurrentContext(context);
   }
   const server = config.getCurrentCluster()?.server;
-  if (server === undefined || (server === madeUp.server && config.getCurrentContext() === madeUp.context))
+  if (server === undefined || (server === placeholder.server && config.getCurrentContext() === placeholder.context))
     throw new NoKubeconfigError();
   return config;
 }
 
 function connectInCluster(): KubeConfig {
+  const notInCluster = "this process does not run in a pod with a service account. Use another config_method";
   const config = new KubeConfig();
   try {
     config.loadFromCluster();
   } catch (error) {
-    throw new ConnectError("this process does not run in a pod with a service account. Use another config_method", {
-      cause: error,
-    });
+    throw new ConnectError(notInCluster, { cause: error });
   }
-  if (config.getCurrentCluster()?.server.includes("undefined"))
-    throw new ConnectError("this process does not run in a pod with a service account. Use another config_method");
+  // Outside a pod, the variables with the address are missing.
+  if (config.getCurrentCluster()?.server.includes("undefined")) throw new ConnectError(notInCluster);
   return config;
 }

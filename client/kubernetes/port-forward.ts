@@ -24,10 +24,10 @@ export async function forwardPort(
     sockets.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
-    lead(socket).catch(() => socket.destroy());
+    forwardToPod(socket).catch(() => socket.destroy());
   });
 
-  async function lead(socket: Socket): Promise<void> {
+  async function forwardToPod(socket: Socket): Promise<void> {
     const pod = await findPod();
     if (pod === undefined) return void socket.destroy();
     const tunnel = await forward.portForward(namespace, pod, [podPort], socket, null, socket);

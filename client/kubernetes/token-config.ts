@@ -16,14 +16,14 @@ export function tokenConfig(
   fetchToken: () => Promise<Token>,
 ): KubeConfig {
   let current: Promise<Token> | undefined;
-  let goodUntil = 0;
+  let renewAtMillis = 0;
   const token = async () => {
-    if (current === undefined || Date.now() >= goodUntil) {
+    if (current === undefined || Date.now() >= renewAtMillis) {
       // Concurrent requests wait for the same token; a failed request is repeated.
-      goodUntil = Number.POSITIVE_INFINITY;
+      renewAtMillis = Number.POSITIVE_INFINITY;
       current = fetchToken();
       try {
-        goodUntil = (await current).expiresAtMillis - renewBeforeMillis;
+        renewAtMillis = (await current).expiresAtMillis - renewBeforeMillis;
       } catch (error) {
         current = undefined;
         throw error;

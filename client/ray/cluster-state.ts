@@ -13,7 +13,7 @@ export interface ClusterState {
 }
 
 /** The reasons of waiting containers that do not resolve without intervention. */
-const hopeless = [
+const permanentReasons = [
   "ImagePullBackOff",
   "ErrImagePull",
   "InvalidImageName",
@@ -67,7 +67,7 @@ function reasonsOfPod(pod: V1Pod): string[] {
   const containers = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
   return containers.flatMap(({ state, image }) => {
     const { reason, message } = state?.waiting ?? {};
-    if (reason === undefined || !hopeless.includes(reason)) return [];
+    if (reason === undefined || !permanentReasons.includes(reason)) return [];
     return [`${reason} of ${image}${message === undefined ? "" : ` (${message})`}`];
   });
 }

@@ -94,7 +94,7 @@ export class JobsApi {
   }
 
   /** Streams the output of a job from its beginning until the job or the connection ends. */
-  outputAsItComes(id: string, signal?: AbortSignal): AsyncGenerator<string, void> {
+  streamOutput(id: string, signal?: AbortSignal): AsyncGenerator<string, void> {
     return this.#dashboard.messages(`${pathOf(id)}/logs/tail`, signal);
   }
 
@@ -106,11 +106,11 @@ export class JobsApi {
   async #upload(folder: string): Promise<string> {
     const { uri, content } = packWorkingDirectory(folder);
     const path = `/api/packages/${uri.replace("://", "/")}`;
-    if (!(await this.#isThere(path))) await this.#dashboard.request("PUT", path, content);
+    if (!(await this.#exists(path))) await this.#dashboard.request("PUT", path, content);
     return uri;
   }
 
-  async #isThere(path: string): Promise<boolean> {
+  async #exists(path: string): Promise<boolean> {
     try {
       await this.#dashboard.request("GET", path);
       return true;
@@ -169,13 +169,13 @@ export class Job {
    * @throws JobError
    */
   async *logs({ signal }: { readonly signal?: AbortSignal } = {}): AsyncGenerator<string, void> {
-    const lines = new FreshLines();
+    const lines = new NewLines();
     for (;;) {
-      lines.beginAnew();
-      for await (const text of this.#api.outputAsItComes(this.id, signal)) yield* lines.add(text);
+      lines.restart();
+      for await (const text of this.#api.streamOutput(this.id, signal)) yield* lines.add(text);
       // The status is read before the output. Output in between belongs to the next iteration.
       const ended = hasEnded(await this.status());
-      lines.beginAnew();
+      lines.restart();
       yield* lines.add(await this.#api.output(this.id));
       if (ended) return yield* lines.end();
       await sleep(pollMs, undefined, { signal });
@@ -184,16 +184,20 @@ export class Job {
 }
 
 /** Returns each line of an output once, although the output is read several times from its beginning. */
-class FreshLines {
+class NewLines {
+  /** The number of characters since the last restart. */
   #position = 0;
+  /** The number of characters that were ever added. */
   #printed = 0;
   /** The incomplete last line so far. */
   #begun = "";
 
-  beginAnew(): void {
+  /** Continues with the beginning of the output. */
+  restart(): void {
     this.#position = 0;
   }
 
+  /** Yields the lines that a part of the output completes for the first time. */
   *add(text: string): Generator<string, void> {
     const fresh = text.slice(Math.max(this.#printed - this.#position, 0));
     this.#position += text.length;
@@ -203,6 +207,7 @@ class FreshLines {
     yield* lines;
   }
 
+  /** Yields the last line if it has no line break. */
   *end(): Generator<string, void> {
     if (this.#begun !== "") yield this.#begun;
   }

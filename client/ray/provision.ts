@@ -13,13 +13,13 @@ import {
 import pRetry from "p-retry";
 import { connect } from "../kubernetes/connect.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";
-import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
 import { suppressedError } from "../suppressed-error.ts";
 import { type Annotations, type ClusterIdentity, RayClusterApi } from "./cluster-api.ts";
 import { type ClusterState, clusterState, formatState } from "./cluster-state.ts";
 import { type Job, type JobRequest, JobsApi } from "./jobs.ts";
 import { keepLease, leaseEnd } from "./lease.ts";
-import { annotations, dashboardPort, rayClusterManifest } from "./manifest.ts";
+import { annotations, rayClusterManifest } from "./manifest.ts";
+import { type OpenDashboard, openDashboard } from "./open-jobs.ts";
 
 export interface ProvisionOptions {
   /** Receives each change of the state while the cluster starts or stops. */
@@ -130,11 +130,11 @@ export async function provisionRayCluster(
   signal?.throwIfAborted();
   const { identity, before } = await createOrAdopt(api, parameters, owner, signal);
   const lease = keepLease(api, identity, parameters.leaseSeconds);
-  let forwarding: Forwarding | undefined;
+  let dashboard: OpenDashboard | undefined;
   const stopUse = async () => {
     release();
     lease.stop();
-    await forwarding?.[Symbol.asyncDispose]();
+    await dashboard?.[Symbol.asyncDispose]();
   };
   const close = async () => {
     await stopUse();
@@ -149,8 +149,8 @@ export async function provisionRayCluster(
     await stopUse();
     await api.annotate(identity, values);
   };
-  let leave = before === undefined ? close : () => restore(before);
-  const release = handleSignals ? onSignals(() => leave()) : () => {};
+  let cleanUp = before === undefined ? close : () => restore(before);
+  const release = handleSignals ? onSignals(() => cleanUp()) : () => {};
 
   try {
     await waitUntilReady(api, identity, parameters, onProgress, signal);
@@ -160,18 +160,12 @@ export async function provisionRayCluster(
         `the RayCluster ${name} requires no token: its KubeRay operator is older than ` +
           `${tokenOperatorVersionMin.join(".")}, or another client created it. Upgrade the operator, or set auth: none`,
       );
-    if (parameters.usePortforwarding)
-      forwarding = await forwardPort(config, api.namespace, () => api.headPod(name), dashboardPort);
-    const host =
-      forwarding === undefined
-        ? `${name}-head-svc.${api.namespace}.svc:${dashboardPort}`
-        : `127.0.0.1:${forwarding.port}`;
-    leave = close;
-    const dashboardUrl = `http://${host}`;
+    dashboard = await openDashboard(config, api, name, parameters.usePortforwarding);
+    cleanUp = close;
     const now = () => api.now();
-    return new RayCluster({ name, namespace: api.namespace, dashboardUrl, token, close, detach, now });
+    return new RayCluster({ name, namespace: api.namespace, dashboardUrl: dashboard.url, token, close, detach, now });
   } catch (error) {
-    await leave().catch((cause) => {
+    await cleanUp().catch((cause) => {
       throw suppressedError(cause, error, `${messageOf(error)}; and then: ${messageOf(cause)}`);
     });
     throw error;
@@ -199,9 +193,9 @@ async function createOrAdopt(
       const before = { [annotations.owner]: theirs ?? null, [annotations.leaseUntil]: leaseUntil ?? null };
       return { identity, before };
     }
-    const going = metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
+    const deletion = metadata?.deletionTimestamp === undefined ? "" : ", and is being deleted";
     throw new ProvisionError(
-      `a RayCluster ${name} of ${theirs ?? "another client"} exists in ${api.namespace}${going}: ` +
+      `a RayCluster ${name} of ${theirs ?? "another client"} exists in ${api.namespace}${deletion}: ` +
         "use another name, or adopt it (adopt: true)",
       { cause: error },
     );
