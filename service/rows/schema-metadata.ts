@@ -5,6 +5,7 @@ import { type Change, createCommits } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
 import { parseLocation } from "../storage/location.ts";
+import { findBranch } from "../store/branches.ts";
 import { isConflict } from "./errors.ts";
 import { replaceSchemaMetadata } from "./manifest-writer.ts";
 
@@ -45,7 +46,9 @@ async function tryToCommit(
   const objects = await storage.at(location);
 
   const uuid = crypto.randomUUID();
-  const version = latest.version + 1;
+  // The records above the latest version may have been deleted, and their numbers are not reused.
+  const { highestVersion = latest.version } = (await findBranch(store.read, table.id, branch)) ?? {};
+  const version = highestVersion + 1;
   const made = replaceSchemaMetadata(await readManifest(parts, table, latest), {
     version,
     timestampMillis: Date.now(),

@@ -47,6 +47,14 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(await described(id)).toEqual({ version: 2, metadata });
   });
 
+  test("follows the latest version after the records above it were deleted", async () => {
+    const id = await createFilms(catalog);
+    await replace(id, { deleted: "yes" });
+    await catalog.call("batchDeleteTableVersions", { id, ranges: [{ start_version: 2, end_version: -1 }] });
+    expect((await replace(id, { owner: "me" })).body).toEqual({ owner: "me" });
+    expect(await described(id)).toEqual({ version: 3, metadata: { owner: "me" } });
+  });
+
   test("is a transaction that names the operation, the principal and the table", async () => {
     const id = await createFilms(catalog);
     const key = await catalog.keyFor("annotator", { [id.slice(0, -1).join("$")]: "writer" });
