@@ -131,6 +131,7 @@ export default defineConfig({
           include: ["test/interop/**/*.test.ts"],
           globalSetup: temporaryFolder,
           testTimeout: 600_000,
+          expect: expectOptions,
           hookTimeout: 600_000,
         },
       },

@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
-import { listForgottenTransactions } from "../../service/store/unfinished-versions.ts";
 import {
   commit,
   declareTable,
@@ -18,6 +17,7 @@ import {
   uniqueName,
   useCatalog,
 } from "../support/catalog.ts";
+import { untilRecorded } from "../support/deferred-work.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -26,12 +26,6 @@ async function tableWithVersions(count: number): Promise<TestTable> {
   const table = await declareTable(catalog);
   for (let version = 1; version <= count; version++) await commit(catalog, table, version);
   return table;
-}
-
-/** Waits until the catalog has recorded that all versions have their final names, which follows the responses. */
-async function untilRecorded(): Promise<void> {
-  await using store = await openStore(catalog.database);
-  await expect.poll(() => listForgottenTransactions(store.read, Number.MAX_SAFE_INTEGER, 1)).toEqual([]);
 }
 
 /** Commits like a Lance writer without a catalog: directly under the final name. */
@@ -189,7 +183,8 @@ describe("a table whose first versions were committed without the catalog", () =
 
   test("does not list versions that were cleaned up after their adoption", async () => {
     const table = await tableWithVersions(30);
-    await untilRecorded();
+    await using store = await openStore(catalog.database);
+    await untilRecorded(store);
     const { transactions } = (await catalog.call("listTransactions", { table: table.id.join("$") })).body;
     const remaining = [2, 3, 17, 29, 30];
     for (let version = 1; version <= 30; version++)
@@ -210,7 +205,8 @@ describe("a table whose first versions were committed without the catalog", () =
     const table = await tableWithVersions(1);
     const branch = "exp";
     for (let version = 1; version <= 30; version++) await commit(catalog, table, version, { branch });
-    await untilRecorded();
+    await using store = await openStore(catalog.database);
+    await untilRecorded(store);
     const folder = `/${pathOf(table)}/tree/${branch}/_versions`;
     for (const version of [25, 26, 27, 29]) rmSync(`${folder}/${finalName(version)}`);
     const kept = [...Array.from({ length: 24 }, (_, index) => index + 1), 28, 30];

@@ -40,7 +40,7 @@ test.runIf(hasTerminal)("serve logs lines for people on a terminal", async () =>
     [
       "--eval",
       `const { spawn } = require("node:child_process");
-       const serve = "exec " + process.execPath + " service/main.ts serve";
+       const serve = "exec '" + process.execPath + "' service/main.ts serve";
        const args = ["--quiet", "--return", "--command", serve, "/dev/null"];
        const child = spawn("script", args, { stdio: ["pipe", "pipe", "inherit"] });
        child.stdout.on("data", (text) => {

@@ -1,19 +1,27 @@
-import { afterAll } from "vitest";
+import { afterAll, expect } from "vitest";
 import { createFinishing } from "../../service/commits/finish.ts";
 import { createDeferredWork } from "../../service/deferred-work.ts";
 import { createLog } from "../../service/log.ts";
 import { childEnvironment } from "../../service/rows/environment.ts";
 import { createRows } from "../../service/rows/rows.ts";
-import { createStorage, type Storage } from "../../service/storage/storage.ts";
+import { createStorage } from "../../service/storage/storage.ts";
 import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
-import type { Session } from "../../service/store/store.ts";
+import type { TaskKind } from "../../service/store/schema.ts";
+import type { Session, Store } from "../../service/store/store.ts";
+import { listForgottenTransactions } from "../../service/store/unfinished-versions.ts";
+
+/** A delay that exceeds those of retries. */
+const longDelayMs = 1_200_000;
+
+export interface DeferredWorkOptions {
+  readonly dropRetentionMs?: number;
+  /** Leaves tasks that the catalog of the test works on to it. Otherwise their end is awaited. */
+  readonly leavesClaimed?: boolean;
+}
 
 /** Runs all deferred work immediately, like another process of the same database when the work is due. */
-export async function doDeferredWork(
-  database: Database,
-  options: { readonly dropRetentionMs?: number; readonly storage?: Storage } = {},
-): Promise<void> {
+export async function doDeferredWork(database: Database, options: DeferredWorkOptions = {}): Promise<void> {
   await using other = await openOther(database, options);
   await other.run();
 }
@@ -28,12 +36,15 @@ export function useDeferredWork(catalog: { readonly database: Database }): () =>
   };
 }
 
+/** Waits until all versions are recorded as placed, which follows the responses to their commits. */
+export async function untilRecorded(store: Store): Promise<void> {
+  await expect.poll(() => listForgottenTransactions(store.read, Number.MAX_SAFE_INTEGER, 1)).toEqual([]);
+}
+
 /** Opens a database like another process. */
-async function openOther(
-  database: Database,
-  { dropRetentionMs = 0, storage = createStorage({ s3ForcePathStyle: false }) } = {},
-) {
+async function openOther(database: Database, { dropRetentionMs = 0, leavesClaimed = false }: DeferredWorkOptions = {}) {
   const store = await openStore(database);
+  const storage = createStorage({ s3ForcePathStyle: false });
   const log = createLog("silent");
   const finishing = createFinishing({ store, storage, log });
   const child = { memoryBytes: 2 ** 30, environment: childEnvironment(process.env), log };
@@ -44,13 +55,16 @@ async function openOther(
     run: async () => {
       const worker = createDeferredWork(parts);
       worker.start();
-      // The catalog of the test may claim a task between the two steps of the first round.
-      for (let round = 0; round < 2; round += 1) {
+      // A version may succeed only after another one of its batch. The catalog of the test may claim a task first, and
+      // postpones it until its own delay or retention is over.
+      const kinds: readonly TaskKind[] = dropRetentionMs === 0 ? ["automate", "purge"] : ["automate"];
+      for (let round = 0; round < 2 || (await isPostponed(store, kinds)); round += 1) {
         await store.write(makeDue);
         await worker.drain();
+        await finishing.settled();
+        if (!leavesClaimed) await expect.poll(() => isClaimed(store)).toBe(false);
       }
       await worker.stop();
-      await finishing.settled();
     },
     [Symbol.asyncDispose]: async () => {
       await rows[Symbol.asyncDispose]();
@@ -68,4 +82,22 @@ async function makeDue({ db }: Session): Promise<void> {
     .execute();
   // The catalog of the test may have claimed tasks that open jobs, and would postpone them.
   await db.updateTable("tasks").set({ claim: null, claimedUntil: 0 }).where("kind", "=", "automate").execute();
+}
+
+/** Reports whether a process works on a task. */
+async function isClaimed({ read: { db, now } }: Store): Promise<boolean> {
+  const claimed = db.selectFrom("tasks").select("kind").where("claimedUntil", ">", now).limit(1);
+  return (await claimed.executeTakeFirst()) !== undefined;
+}
+
+/** Reports whether a task of these kinds waits for the delay or the retention of the catalog, which has claimed it before. */
+async function isPostponed({ read: { db, now } }: Store, kinds: readonly TaskKind[]): Promise<boolean> {
+  const postponed = db
+    .selectFrom("tasks")
+    .select("kind")
+    .where("kind", "in", kinds)
+    .where("attempts", ">", 0)
+    .where((eb) => eb("notBefore", ">", eb(now, "+", longDelayMs)))
+    .limit(1);
+  return (await postponed.executeTakeFirst()) !== undefined;
 }
