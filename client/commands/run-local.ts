@@ -44,7 +44,7 @@ type StartedCatalog = CatalogTarget & AsyncDisposable;
 
 /** Starts the catalog of this folder at a free port. Another catalog may use the same database. */
 export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog> {
-  const settings = { TILTYARD_PORT: "0", ...process.env };
+  const settings = { ...process.env, TILTYARD_PORT: "0" };
   const catalog = new Companion([process.execPath, findProgram("catalog"), "serve"], settings);
   const end = () => catalog[Symbol.asyncDispose]();
   try {

@@ -191,6 +191,18 @@ describe("tiltyard", () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
   });
 
+  test("starts a catalog at a free port for a job on this machine, although another one has that of TILTYARD_PORT", async () => {
+    const programs = temporaryFolder("tiltyard programs ");
+    writeFileSync(join(programs, "ray"), "#!/bin/sh\nexit 7\n", { mode: 0o755 });
+    const { stderr } = await run(["run", "--local", "--", "true"], {
+      PATH: `${programs}:/usr/bin:/bin`,
+      TILTYARD_DATA_DIR: temporaryFolder("tiltyard data "),
+      TILTYARD_PORT: new URL(catalog.url).port,
+      TILTYARD_CATALOG_URL: "",
+    });
+    expect(stderr).toContain("the ray on the PATH does not run");
+  });
+
   test("looks at the catalog of a stack through the API server, with the stack's key", async () => {
     const outputs = join(folder, "stack with a catalog.json");
     const selector = { a: "b" };
