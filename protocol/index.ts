@@ -9,6 +9,7 @@ export * from "./errors.ts";
 export { Context, delimiter, Identity, parsing, pathId } from "./fields.ts";
 export * from "./http-request.ts";
 export * from "./identifier.ts";
+export { withRequestTimeout } from "./kubernetes-timeout.ts";
 export * from "./management/contracts.ts";
 export { catalogPrincipal, jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";
 export type { Job } from "./management/job.ts";

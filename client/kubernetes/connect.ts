@@ -1,5 +1,5 @@
 import { KubeConfig } from "@kubernetes/client-node";
-import { messageOf } from "@tiltyard/protocol";
+import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
 import { ConnectError, NoKubeconfigError } from "./connect-error.ts";
 
 /** The location of a Kubernetes cluster and the method of signing in. */
@@ -22,6 +22,10 @@ export interface ConnectParameters {
  * @throws ConnectError
  */
 export async function connect(parameters: ConnectParameters): Promise<KubeConfig> {
+  return withRequestTimeout(await configOf(parameters));
+}
+
+async function configOf(parameters: ConnectParameters): Promise<KubeConfig> {
   const { configMethod, clusterName = "", region = "", roleName, project } = parameters;
   switch (configMethod) {
     case "LOCAL":

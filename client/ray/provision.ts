@@ -9,6 +9,7 @@ import {
   messageOf,
   parseParameters,
   tokenOperatorVersionMin,
+  withRequestTimeout,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import { connect } from "../kubernetes/connect.ts";
@@ -122,7 +123,7 @@ export async function provisionRayCluster(
   { onProgress = () => {}, signal, handleSignals = true, kubeConfig }: ProvisionOptions = {},
 ): Promise<RayCluster> {
   const parameters = parseParameters(options);
-  const config = kubeConfig ?? (await connect(parameters));
+  const config = kubeConfig === undefined ? await connect(parameters) : withRequestTimeout(kubeConfig);
   const api = new RayClusterApi(config, parameters.namespace);
   const { name } = parameters;
   const owner = ownerName();

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiException, KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { withRequestTimeout } from "@tiltyard/protocol";
 import { annotations, type OwnedObject, otherDeployment, refusalOf, stackId, stackLabel } from "./ownership.ts";
 
 export interface ClusterProviderArgs {
@@ -21,7 +22,7 @@ export class LiveObjects {
   readonly #api: KubernetesObjectApi;
 
   constructor(config: KubeConfig) {
-    this.#api = KubernetesObjectApi.makeApiClient(config);
+    this.#api = KubernetesObjectApi.makeApiClient(withRequestTimeout(config));
   }
 
   async find(apiVersion: string, kind: string, name: string, namespace?: string): Promise<OwnedObject | undefined> {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { AuthorizationV1Api, KubeConfig } from "@kubernetes/client-node";
-import { messageOf } from "@tiltyard/protocol";
+import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
 
 export interface AuthorizationWait {
   readonly timeoutMs?: number;
@@ -33,7 +33,8 @@ async function problemOf(kubeconfig: string): Promise<string | undefined> {
   const resourceAttributes = { verb: "*", group: "*", resource: "*" };
   try {
     const body = { spec: { resourceAttributes } };
-    const { status } = await config.makeApiClient(AuthorizationV1Api).createSelfSubjectAccessReview({ body });
+    const api = withRequestTimeout(config).makeApiClient(AuthorizationV1Api);
+    const { status } = await api.createSelfSubjectAccessReview({ body });
     return status?.allowed ? undefined : "403, its rights are not effective yet";
   } catch (error) {
     return messageOf(error);

@@ -1,0 +1,24 @@
+import { type AddressInfo, createServer } from "node:net";
+import { KubeConfig } from "@kubernetes/client-node";
+import { onTestFinished, vi } from "vitest";
+
+const timeoutMs = 30_000;
+
+/** Returns a kubeconfig of an API server that accepts connections and never answers. Timeouts of 30 s pass at once. */
+export async function kubeConfigOfSilence(): Promise<KubeConfig> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { setTimeout } = globalThis;
+  const spy = vi
+    .spyOn(globalThis, "setTimeout")
+    .mockImplementation((work, ms, ...rest) => setTimeout(work, ms === timeoutMs ? 1 : ms, ...rest));
+  onTestFinished(() => {
+    spy.mockRestore();
+    server.close();
+  });
+  const config = new KubeConfig();
+  const { port } = server.address() as AddressInfo;
+  const cluster = { name: "silent", server: `http://127.0.0.1:${port}`, skipTLSVerify: true };
+  config.loadFromClusterAndUser(cluster, { name: "me" });
+  return config;
+}
