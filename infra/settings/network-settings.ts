@@ -58,7 +58,7 @@ export const EksNetwork = madeOrAdopted(
       )
       .default(true),
     /**
-     * The zones; by default the first three that support EKS. Different zones require a new network and thus a new
+     * The zones; by default the first three that support EKS at the first `up`. Different zones require a new network and thus a new
      * cluster.
      */
     zones: z

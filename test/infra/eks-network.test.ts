@@ -56,6 +56,20 @@ describe("zones on EKS", () => {
     expect([...new Set(zones)]).toEqual(["eu-central-1a", "eu-central-1c", "eu-central-1d"]);
   });
 
+  test("remain those of the subnets that exist, also when AWS lists others", async () => {
+    const zonesOfNetwork = ({ all }: Deployed) =>
+      ["public", "private"].map((kind) =>
+        all("aws:ec2/subnet:Subnet").flatMap((each) =>
+          each.name.includes(kind) ? String(each.inputs.availabilityZone).slice(-1) : [],
+        ),
+      );
+    const again = { clusterName: "again" };
+    // AWS lists a, c and d. The subnet in b exists, and the second one does not.
+    expect(zonesOfNetwork(await deployed("eks", again))).toEqual(["dab", "dab"].map((zones) => [...zones]));
+    const network = { zones: ["eu-central-1d", "eu-central-1a", "eu-central-1b"] };
+    expect(zonesOfNetwork(await deployed("eks", { ...again, network }))).toEqual([["d", "a", "b"], ["d", "a", "b"]]);
+  });
+
   test("of a group are those that offer its machine, unless the settings name them", async () => {
     expect(zonesOf(await stack, "gpu")).toEqual(["eu-central-1c", "eu-central-1d"]);
     expect(zonesOf(await stack, "cpu")).toHaveLength(3);

@@ -105,10 +105,16 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
     emailAddress: "service-42@gs-project-accounts.iam.gserviceaccount.com",
   },
   "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
-  // A subnet's name contains its zone: subnet-a, subnet-c.
+  // The subnets of a cluster with this name exist but for the second one, and AWS listed other zones at that time.
+  "aws:ec2/getSubnets:getSubnets": ({ tags }) => ({
+    ids: Object.keys(tags ?? {}).includes("kubernetes.io/cluster/again") ? ["subnet-b-2", "subnet-d-0"] : [],
+  }),
+  // A subnet's name contains its zone, and possibly its number: subnet-a, subnet-c-0.
   "aws:ec2/getSubnet:getSubnet": ({ id }, region) => {
-    const zone = zonesOfAws(region).find(({ name }) => name.endsWith(String(id).split("-")[1] ?? ""));
-    return { id, vpcId: "vpc-1", availabilityZone: zone?.name, availabilityZoneId: zone?.id };
+    const [, letter = "", number] = String(id).split("-");
+    const zone = zonesOfAws(region).find(({ name }) => name.endsWith(letter));
+    const tags = { Name: `again-private-${number}` };
+    return { id, vpcId: "vpc-1", availabilityZone: zone?.name, availabilityZoneId: zone?.id, tags };
   },
   "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }, region) => {
     const types = (filters as readonly { name: string; values: string[] }[]).flatMap(({ values }) => values);

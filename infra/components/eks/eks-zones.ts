@@ -2,6 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 import type { NodePool } from "../../node-pools.ts";
+import { privateSubnetTags } from "./subnet-tags.ts";
 
 /** The default number of zones of a network. */
 const zoneCount = 3;
@@ -30,7 +31,7 @@ export interface EksZones {
 export async function findEksZones(config: EksConfig): Promise<EksZones> {
   const { network, subnets, cidrs } = config.network.isAdopted
     ? await zonesOfVpc(config.network.vpc)
-    : { network: await zonesOfNewVpc(config.region, config.network.zones), subnets: [], cidrs: [] };
+    : { network: await zonesOfOwnVpc(config, config.network.zones), subnets: [], cidrs: [] };
   const pools = await Promise.all(
     config.nodePools.map(async (pool) => [pool.name, await zonesOfPool(pool, network, config.region)] as const),
   );
@@ -68,17 +69,39 @@ async function zonesOfVpc({
   };
 }
 
-async function zonesOfNewVpc(region: string, requested: readonly string[] | undefined): Promise<readonly string[]> {
-  const { names } = await aws.getAvailabilityZones({
-    region,
-    state: "available",
-    filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }],
-    excludeZoneIds: withoutControlPlane,
-  });
-  const network = requested ?? names.slice(0, zoneCount);
-  const impossible = network.filter((zone) => !names.includes(zone));
-  if (impossible.length === 0) return network;
+/**
+ * Returns the zones of the stack's network. Subnets that exist keep their zones, whatever zones AWS lists by now: a subnet
+ * in another zone would be a new one, with new nodes.
+ */
+async function zonesOfOwnVpc(config: EksConfig, requested: readonly string[] | undefined): Promise<readonly string[]> {
+  const { region } = config;
+  const [{ names }, present] = await Promise.all([
+    aws.getAvailabilityZones({
+      region,
+      state: "available",
+      filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }],
+      excludeZoneIds: withoutControlPlane,
+    }),
+    zonesOfSubnets(config),
+  ]);
+  const further = names.filter((zone) => !present.includes(zone));
+  const count = Math.max(zoneCount, present.length);
+  const network = requested ?? Array.from({ length: count }, (_, index) => present[index] ?? further.shift());
+  const possible = [...names, ...present];
+  const impossible = network.filter((zone) => zone !== undefined && !possible.includes(zone));
+  if (impossible.length === 0) return network.filter((zone) => zone !== undefined);
   throw new pulumi.RunError(`network.zones: EKS cannot be in ${impossible.join(", ")}, but in ${names.join(", ")}`);
+}
+
+/** Returns the zones of the stack's private subnets by their number. One that an interrupted `up` did not create has none. */
+async function zonesOfSubnets({ clusterName, region }: EksConfig): Promise<readonly (string | undefined)[]> {
+  const { ids } = await aws.ec2.getSubnets({ region, tags: privateSubnetTags(clusterName) });
+  const zones: (string | undefined)[] = [];
+  for (const { tags, availabilityZone } of await Promise.all(ids.map((id) => aws.ec2.getSubnet({ region, id })))) {
+    const [, number] = /-private-(\d+)$/.exec(tags.Name ?? "") ?? [];
+    if (number !== undefined) zones[Number(number)] = availabilityZone;
+  }
+  return Array.from(zones);
 }
 
 async function zonesOfPool(pool: NodePool, network: readonly string[], region: string): Promise<readonly string[]> {

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
 import type { EksNetwork } from "./eks-network.ts";
 import { subnetRanges } from "./subnet-ranges.ts";
+import { privateSubnetTags, publicSubnetTags } from "./subnet-tags.ts";
 
 interface Zone {
   readonly name: string;
@@ -65,26 +66,19 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     const [publicRanges, privateRanges] = subnetRanges(this.#network.cidr, zones.length);
     return zones.map((name, index) => ({
       name,
-      // The load balancer controller finds the subnets by these tags.
-      public: this.#createSubnet(`public-${index}`, name, publicRanges[index] ?? "", "kubernetes.io/role/elb"),
-      private: this.#createSubnet(
-        `private-${index}`,
-        name,
-        privateRanges[index] ?? "",
-        "kubernetes.io/role/internal-elb",
-      ),
+      public: this.#createSubnet(`public-${index}`, name, publicRanges[index] ?? "", publicSubnetTags),
+      private: this.#createSubnet(`private-${index}`, name, privateRanges[index] ?? "", privateSubnetTags),
     }));
   }
 
-  #createSubnet(suffix: string, zone: string, cidrBlock: string, tag: string): aws.ec2.Subnet {
-    const cluster = `kubernetes.io/cluster/${this.#config.clusterName}`;
+  #createSubnet(suffix: string, zone: string, cidrBlock: string, tagsOf: typeof publicSubnetTags): aws.ec2.Subnet {
     return new aws.ec2.Subnet(
       `${this.#name}-${suffix}`,
       {
         vpcId: this.id,
         cidrBlock,
         availabilityZone: zone,
-        tags: { ...this.#tags(suffix), [cluster]: "shared", [tag]: "1" },
+        tags: { ...this.#tags(suffix), ...tagsOf(this.#config.clusterName) },
       },
       { parent: this },
     );
