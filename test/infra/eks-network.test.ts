@@ -67,7 +67,10 @@ describe("zones on EKS", () => {
     // AWS lists a, c and d. The subnet in b exists, and the second one does not.
     expect(zonesOfNetwork(await deployed("eks", again))).toEqual(["dab", "dab"].map((zones) => [...zones]));
     const network = { zones: ["eu-central-1d", "eu-central-1a", "eu-central-1b"] };
-    expect(zonesOfNetwork(await deployed("eks", { ...again, network }))).toEqual([["d", "a", "b"], ["d", "a", "b"]]);
+    expect(zonesOfNetwork(await deployed("eks", { ...again, network }))).toEqual([
+      ["d", "a", "b"],
+      ["d", "a", "b"],
+    ]);
   });
 
   test("of a group are those that offer its machine, unless the settings name them", async () => {
