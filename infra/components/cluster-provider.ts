@@ -3,12 +3,21 @@ import { ApiException, KubeConfig, KubernetesObjectApi, PatchStrategy } from "@k
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { withRequestTimeout } from "@tiltyard/protocol";
-import { annotations, type OwnedObject, otherDeployment, refusalOf, stackId, stackLabel } from "./ownership.ts";
+import {
+  annotations,
+  type OwnedObject,
+  otherCluster,
+  otherDeployment,
+  refusalOf,
+  stackId,
+  stackLabel,
+} from "./ownership.ts";
 
 export interface ClusterProviderArgs {
   /** The content of a kubeconfig; the default kubeconfig of the user when absent. */
   readonly kubeconfig?: string | pulumi.Output<string> | undefined;
   readonly context?: string | undefined;
+  /** The id of a cluster of the stack. A provider with another id replaces all objects. */
   readonly clusterIdentifier?: pulumi.Input<string>;
   /** The deployment of another provider of the program, whose objects this one may use; one of its own when absent. */
   readonly deployment?: pulumi.Output<string> | undefined;
@@ -84,8 +93,15 @@ export interface ReleaseInputs {
 const sharedType = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition";
 
 /**
+ * The identifier of every cluster outside the stack. Without one, the provider would interpret another address of its
+ * cluster as another cluster. The real id is in the marks of objects, by which another cluster is rejected.
+ */
+const outsideStack = "outside the stack";
+
+/**
  * The Pulumi provider of a stack's Kubernetes objects. It adopts an existing object only if {@link refusalOf} has no
- * objection. Every component that creates objects with it must pass {@link owned} to them.
+ * objection, and updates none on another cluster. Every component that creates objects with it must pass {@link owned} to
+ * them.
  */
 export class ClusterProvider extends kubernetes.Provider {
   /** The mark of all objects of one deployment of a stack. */
@@ -95,6 +111,9 @@ export class ClusterProvider extends kubernetes.Provider {
   readonly #config: () => Promise<KubeConfig>;
   readonly #created: pulumi.ResourceHook;
   readonly #retained: pulumi.ResourceHook;
+  readonly #updated: pulumi.ResourceHook;
+  /** The id of a cluster outside the stack. */
+  readonly #cluster: pulumi.Output<string | undefined> | undefined;
 
   constructor(name: string, args: ClusterProviderArgs, options: pulumi.ComponentResourceOptions) {
     const { kubeconfig, context, clusterIdentifier, deployment } = args;
@@ -103,7 +122,7 @@ export class ClusterProvider extends kubernetes.Provider {
       {
         ...(kubeconfig !== undefined && { kubeconfig: pulumi.secret(kubeconfig) }),
         ...(context !== undefined && { context }),
-        ...(clusterIdentifier !== undefined && { clusterIdentifier }),
+        clusterIdentifier: clusterIdentifier ?? outsideStack,
         enableServerSideApply: true,
         // Without this option, a stack could not start again over its retained objects.
         upsertExistingObjects: true,
@@ -129,6 +148,17 @@ export class ClusterProvider extends kubernetes.Provider {
       };
     this.#created = this.beforeCreate("created", check(false));
     this.#retained = this.beforeCreate("retained", check(true));
+    this.#updated = this.#hook("updated", async ({ newInputs, oldInputs }) => {
+      const refusal = otherCluster(newInputs as unknown as OwnedObject, oldInputs as unknown as OwnedObject);
+      if (refusal !== undefined) throw new Error(refusal);
+    });
+    this.#cluster = clusterIdentifier === undefined ? this.#readCluster(options) : undefined;
+  }
+
+  #readCluster(options: pulumi.ComponentResourceOptions): pulumi.Output<string | undefined> {
+    const { Namespace } = kubernetes.core.v1;
+    const system = Namespace.get(`${this.#name}-system`, "kube-system", { ...options, provider: this });
+    return system.metadata.apply((metadata) => metadata?.uid);
   }
 
   /**
@@ -174,12 +204,22 @@ export class ClusterProvider extends kubernetes.Provider {
     const hooks = opts.hooks ?? {};
     return {
       props: { ...props, metadata: this.#marked(props.metadata, urnOf(name, type, opts.parent)) },
-      opts: { ...opts, hooks: { ...hooks, beforeCreate: [check, ...(hooks.beforeCreate ?? [])] } },
+      opts: {
+        ...opts,
+        hooks: {
+          ...hooks,
+          beforeCreate: [check, ...(hooks.beforeCreate ?? [])],
+          beforeUpdate: [this.#updated, ...(hooks.beforeUpdate ?? [])],
+        },
+      },
     };
   };
 
   #marked(metadata: Metadata, urn: Promise<string>): Metadata {
-    const marks = { [annotations.urn]: urn, [annotations.deployment]: this.deployment };
+    const marks = {
+      ...{ [annotations.urn]: urn, [annotations.deployment]: this.deployment },
+      ...(this.#cluster !== undefined && { [annotations.cluster]: this.#cluster }),
+    };
     return {
       ...metadata,
       labels: { ...metadata.labels, [stackLabel]: stackId() },

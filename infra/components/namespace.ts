@@ -5,8 +5,8 @@ import type { Cluster } from "../cluster.ts";
 export interface NamespaceArgs {
   readonly cluster: Cluster;
   readonly namespace: string;
-  /** The level of Pod Security that is enforced on a cluster that the stack created. */
-  readonly enforce: "baseline" | "restricted";
+  /** The level of Pod Security that is enforced; undefined where workloads of others may run. */
+  readonly enforce: "baseline" | "restricted" | undefined;
   /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace: boolean;
 }
@@ -26,9 +26,8 @@ export function createNamespace(
       metadata: {
         name: namespace,
         labels: {
-          // This label only warns, because workloads of others may run here.
           "pod-security.kubernetes.io/warn": "restricted",
-          ...(cluster.isOwn && { "pod-security.kubernetes.io/enforce": enforce }),
+          ...(enforce !== undefined && { "pod-security.kubernetes.io/enforce": enforce }),
         },
       },
     },

@@ -9,6 +9,8 @@ export const annotations = {
   urn: "tiltyard.dev/urn",
   /** The id of the Pulumi provider that created the object. It is equal only within one state of a stack. */
   deployment: "tiltyard.dev/deployment",
+  /** The id of a cluster outside the stack: the UID of its namespace `kube-system`. */
+  cluster: "tiltyard.dev/cluster",
 } as const;
 
 /** An object of the API server or of the program. */
@@ -75,6 +77,21 @@ export function otherDeployment(wanted: OwnedObject, live: readonly OwnedObject[
     `${describe(other)} belongs to another deployment of the stack ${other.metadata.labels?.[stackLabel]}, which the ` +
     "state of this stack does not know. Use the state with which that one was created, or another stack name with " +
     `another namespace and serviceAccount. If nothing uses it: ${command("delete", other)}`
+  );
+}
+
+/**
+ * Compares the clusters of an object before and after an update.
+ *
+ * @returns The reason for a refusal; undefined unless they are known and differ.
+ */
+export function otherCluster(wanted: OwnedObject, former: OwnedObject): string | undefined {
+  const [its, old] = [wanted, former].map(({ metadata }) => metadata.annotations?.[annotations.cluster]);
+  if (typeof its !== "string" || typeof old !== "string" || its === old) return undefined;
+  return (
+    `the kubeconfig reaches another cluster, and not that of ${describe(former)}: the UID of its namespace kube-system is ` +
+    `${its}, not ${old}. Set kubeconfig and context to those of the former cluster. If it does not exist any more, ` +
+    "PULUMI_K8S_DELETE_UNREACHABLE=true pulumi refresh removes its objects from the state"
   );
 }
 

@@ -1,8 +1,5 @@
 import type { Reading } from "./settings.ts";
-import { teamNamespace } from "./team-settings.ts";
-
-/** The suffix of the resources for the clients of a team, whose names must differ from those of other teams. */
-const clientSuffix = "-client";
+import { clientSuffix, teamNamespace } from "./team-settings.ts";
 
 /** Returns the problems of teams, such as names or namespaces that are not unique and queues without a quota. */
 export function problemsOfTeams({

@@ -40,6 +40,9 @@ export interface Team {
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
+/** The suffix of the resources for the clients of a namespace. No team may have the name of another one with it. */
+export const clientSuffix = "-client";
+
 export function teamNamespace(
   namespace: string,
   team: { readonly name: string; readonly namespace?: string | undefined },

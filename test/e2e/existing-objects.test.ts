@@ -13,7 +13,7 @@ import { type PostgresServer, startPostgres } from "../support/postgres-server.t
 import { startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { findProgram } from "../support/tools.ts";
-import { catalogImage, describeOnOurs, folderOf, inTurn, together, useCluster } from "./cluster.ts";
+import { catalogImage, describeOnOurs, folderOf, inTurn, TestCluster, together, useCluster } from "./cluster.ts";
 import type { KubernetesObject, Reference } from "./kubernetes/api.ts";
 import { environmentOf } from "./kubernetes/environment.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
@@ -174,6 +174,61 @@ describeOnOurs(
       ).toBeDefined();
       await api.delete(job);
       await first.up(withoutTeam);
+    });
+
+    test("is updated at another address of its cluster, without a replacement", async () => {
+      const uids = async () => [
+        await uidOf("PersistentVolumeClaim", "tiltyard-catalog", catalogNamespace),
+        (await liveRole()).metadata.uid,
+      ];
+      const before = await uids();
+      const kubeconfig = cluster().kubeconfig.replace("https://127.0.0.1:", "https://127.1:");
+      expect(kubeconfig).not.toBe(cluster().kubeconfig);
+      const settings = { ...settingsOf(namespace), kubeconfig };
+      expect(Object.keys(await first.preview(settings)).sort()).toEqual(["same", "update"]);
+      expect(Object.keys(await first.up(settings)).sort()).toEqual(["same", "update"]);
+      expect(await uids()).toEqual(before);
+      await first.up(settingsOf(namespace));
+    });
+
+    test("is refused on another cluster, on which it changes nothing", async () => {
+      const other = await TestCluster.start([]);
+      try {
+        const settings = { ...settingsOf(namespace), kubeconfig: other.kubeconfigPath };
+        const refusal = "the kubeconfig reaches another cluster";
+        await expect(first.preview(settings)).rejects.toThrow(refusal);
+        await expect(first.up(settings)).rejects.toThrow(refusal);
+        expect(await other.api.find(namespaceOf(namespace))).toBeUndefined();
+      } finally {
+        await other.stop();
+      }
+      expect(await first.up(settingsOf(namespace))).toEqual({ same: expect.any(Number) });
+    });
+
+    test("is not renamed while its namespace has a Ray job, which the operator of the new one would not delete", async () => {
+      const { api } = cluster();
+      const labels = { "app.kubernetes.io/name": "kuberay-operator" };
+      // The release of these tests installs no operator.
+      const operator = {
+        ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "kuberay-operator", namespace, labels } },
+        spec: {
+          ...{ replicas: 0, selector: { matchLabels: labels } },
+          template: {
+            metadata: { labels },
+            spec: { containers: [{ name: "operator", image: "operator", args: ["--watch-namespace", namespace] }] },
+          },
+        },
+      };
+      const job = { apiVersion: "ray.io/v1", kind: "RayJob", metadata: { name: "features", namespace }, spec: {} };
+      await api.create(operator);
+      await api.create(job);
+      const renamed = { ...settingsOf(`${namespace}-renamed`, { namespace: catalogNamespace }) };
+      const settings = { ...renamed, serviceAccount: `${namespace}-ray` };
+      const refusal = `the namespace ${namespace} leaves the stack, but has the RayJob features`;
+      await expect(first.preview(settings)).rejects.toThrow(refusal);
+      await expect(first.up(settings)).rejects.toThrow(refusal);
+      for (const each of [job, operator]) await api.delete(each);
+      await first.up(settingsOf(namespace));
     });
 
     test("rotates the keys of the catalog and of its runner, with new pods of both", async () => {

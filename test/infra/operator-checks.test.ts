@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { refuseAbandonedJobs, refuseSecondOperator } from "../../infra/components/ray/ray-definitions.ts";
+import { annotations } from "../../infra/components/ownership.ts";
+import {
+  refuseAbandonedJobs,
+  refuseMoveFromJobs,
+  refuseSecondOperator,
+} from "../../infra/components/ray/ray-definitions.ts";
+import { setMocks } from "../support/pulumi-mocks.ts";
 
 const labels = { "app.kubernetes.io/name": "kuberay-operator" };
 const release = { apiVersion: "", kind: "", metadata: { name: "" } };
@@ -61,11 +67,47 @@ test.each(["RayJob", "RayCluster"])(
   async (kind) => {
     await expect(removeTeam({ [kind]: "lancedb-vision" })).rejects.toThrow(
       `the namespace lancedb-vision leaves the stack, but has the ${kind} features, which only the operator can delete. ` +
-        "Cancel the jobs of the team, then: kubectl delete rayjobs,rayclusters --all --namespace lancedb-vision",
+        "Cancel the jobs of the namespace, then: kubectl delete rayjobs,rayclusters --all --namespace lancedb-vision",
     );
   },
 );
 
 test("a team without Ray jobs is removed next to jobs of others", async () => {
   await expect(removeTeam({ RayJob: "lancedb", RayCluster: "others" })).resolves.toBeUndefined();
+});
+
+/** Renames the namespace `lancedb` of a stack, on a cluster with Ray jobs in these namespaces. */
+async function rename(jobs: readonly string[], homes: Readonly<Record<string, string>>): Promise<void> {
+  await setMocks({ newResource: ({ name }) => ({ id: name, state: {} }), call: () => ({}) }, "tiltyard", "dev");
+  const operatorIn = (namespace: string, watched: string) => ({
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "kuberay-operator", namespace } },
+    spec: { template: { spec: { containers: [{ args: ["--watch-namespace", watched] }] } } },
+  });
+  const objects: Readonly<Record<string, readonly object[]>> = {
+    Namespace: Object.entries(homes).map(([name, urn]) => ({
+      metadata: { name, annotations: { [annotations.urn]: urn } },
+    })),
+    Deployment: [operatorIn("lancedb", "lancedb,lancedb-vision"), operatorIn("others", "others")],
+    RayJob: jobs.map((namespace) => ({ metadata: { name: "features", namespace } })),
+  };
+  const live = {
+    find: async () => undefined,
+    list: async (_: string, kind: string, selector: string) => {
+      if (kind === "Namespace") expect(selector).toBe("tiltyard.dev/stack=organization.tiltyard.dev");
+      return (objects[kind] ?? []) as never;
+    },
+    disown: async () => {},
+  };
+  await refuseMoveFromJobs(["features", "features-vision"], labels, async () => "urn:own")(live, release);
+}
+
+test.each(["lancedb", "lancedb-vision"])("a stack is not renamed while %s has a Ray job", async (namespace) => {
+  await expect(rename([namespace], { lancedb: "urn:own" })).rejects.toThrow(
+    `the namespace ${namespace} leaves the stack, but has the RayJob features, which only the operator can delete`,
+  );
+});
+
+test("a stack is renamed next to Ray jobs of others and of another platform of its program", async () => {
+  await expect(rename(["others", "features"], { lancedb: "urn:own" })).resolves.toBeUndefined();
+  await expect(rename(["lancedb"], { lancedb: "urn:another", others: "urn:own" })).resolves.toBeUndefined();
 });

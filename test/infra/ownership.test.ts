@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   annotations,
   type OwnedObject,
+  otherCluster,
   otherDeployment,
   refusalOf,
   stackId,
@@ -86,6 +87,36 @@ describe("another deployment of the stack", () => {
   test("is refused in the preview of a new state, whose deployment has no id yet", () => {
     const preview = role({ annotations: { [annotations.urn]: "urn:role" } });
     expect(otherDeployment(preview, [account("deployment-1")])).toContain("another deployment");
+  });
+});
+
+describe("an object of a cluster outside the stack", () => {
+  const on = (cluster?: string) =>
+    role({ annotations: { ...marks, ...(cluster && { [annotations.cluster]: cluster }) } });
+
+  test("is not updated on another cluster", () => {
+    expect(otherCluster(on("uid-2"), on("uid-1"))).toBe(
+      "the kubeconfig reaches another cluster, and not that of the ClusterRole ray-role: the UID of its namespace " +
+        "kube-system is uid-2, not uid-1. Set kubeconfig and context to those of the former cluster. If it does not exist " +
+        "any more, PULUMI_K8S_DELETE_UNREACHABLE=true pulumi refresh removes its objects from the state",
+    );
+  });
+
+  test("is updated on the same cluster, and without a known cluster", () => {
+    expect(otherCluster(on("uid-1"), on("uid-1"))).toBeUndefined();
+    expect(otherCluster(on("uid-1"), on())).toBeUndefined();
+    expect(otherCluster(on(), on("uid-1"))).toBeUndefined();
+  });
+
+  test("has the id of its cluster, which another address does not change", async () => {
+    const kubeconfigOf = (host: string) => `apiVersion: v1\nkind: Config\nclusters: [{cluster: {server: ${host}}}]\n`;
+    const deployedAt = (host: string) => deployed("existing", { kubeconfig: kubeconfigOf(host) });
+    for (const { one } of [await deployedAt("https://one"), await deployedAt("https://other")]) {
+      expect(one("pulumi:providers:kubernetes").inputs.clusterIdentifier).toBe("outside the stack");
+      const { inputs, hooksOfUpdate } = one("kubernetes:apps/v1:StatefulSet");
+      expect(inputs.metadata.annotations[annotations.cluster]).toBe("uid-of-kube-system");
+      expect(hooksOfUpdate[0]).toBe("existing-kubernetes-updated");
+    }
   });
 });
 

@@ -74,7 +74,10 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
       expect(inputs.metadata.annotations).toEqual({ "pulumi.com/patchForce": "true" });
     }
     expect(operator.inputs.skipCrds).toBe(true);
-    expect(operator.hooks).toEqual([expect.stringMatching(/-ray-operator-only-one$/)]);
+    expect(operator.hooks).toEqual([
+      expect.stringMatching(/-ray-operator-only-one$/),
+      expect.stringMatching(/-ray-operator-finished-elsewhere$/),
+    ]);
   });
 
   test("leaves resource definitions to Helm, to GKE, or to an operator that exists", async () => {

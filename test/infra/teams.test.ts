@@ -28,6 +28,9 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     const { one, outputs, resources } = await stackOn(variant);
     expect(one("kubernetes:core/v1:Namespace", "ray-vision").inputs.metadata.name).toBe("lancedb-vision");
     expect(one("kubernetes:core/v1:Namespace", "ray-speech").inputs.metadata.name).toBe("speech-ray");
+    // A privileged pod could read the secrets of other teams on its node.
+    const level = { "pod-security.kubernetes.io/enforce": "baseline" };
+    expect(one("kubernetes:core/v1:Namespace", "ray-vision").inputs.metadata.labels).toMatchObject(level);
     expect(one("kubernetes:core/v1:ServiceAccount", "ray-vision").inputs.metadata).toMatchObject({
       namespace: "lancedb-vision",
       name: "geneva-service-account",

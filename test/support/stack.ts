@@ -21,8 +21,9 @@ export interface Asked {
   readonly ignoreChanges: readonly string[];
   /** The id of an adopted object; empty for a created one. */
   readonly importId: string;
-  /** The names of the hooks that run before it is created, and after that. */
+  /** The names of the hooks that run before it is created or updated, and after its creation. */
   readonly hooks: readonly string[];
+  readonly hooksOfUpdate: readonly string[];
   readonly hooksAfter: readonly string[];
   /** The URNs of the resources that it depends on. */
   readonly dependencies: readonly string[];
@@ -112,9 +113,10 @@ async function run(variant: string, settings?: Settings): Promise<Deployed> {
   const all = settingsOf(variant, settings);
   await setMocks(
     {
-      newResource: ({ type, name, inputs }) => ({
-        id: `${name}-id`,
-        state: cloudOutputs(type, name, inputs, all["aws:region"]),
+      newResource: ({ type, name, inputs, id }) => ({
+        id: id || `${name}-id`,
+        // An object with an id exists, and is only read.
+        state: id ? { metadata: { uid: `uid-of-${id}` } } : cloudOutputs(type, name, inputs, all["aws:region"]),
       }),
       call: ({ token, inputs }) => {
         calls.push(token);
@@ -191,6 +193,7 @@ function askedOf(request: Request, urn: string): Asked {
     importId: text("getImportid"),
     ignoreChanges: list("getIgnorechangesList"),
     hooks: hooksOf(request)?.getBeforeCreateList() ?? [],
+    hooksOfUpdate: hooksOf(request)?.getBeforeUpdateList() ?? [],
     hooksAfter: hooksOf(request)?.getAfterCreateList() ?? [],
     dependencies: list("getDependenciesList"),
     provider: text("getProvider"),
@@ -198,7 +201,8 @@ function askedOf(request: Request, urn: string): Asked {
 }
 
 function hooksOf(request: Request) {
-  return request.getHooks?.() as { getBeforeCreateList(): string[]; getAfterCreateList(): string[] } | undefined;
+  type Lists = Readonly<Record<"getBeforeCreateList" | "getBeforeUpdateList" | "getAfterCreateList", () => string[]>>;
+  return request.getHooks?.() as Lists | undefined;
 }
 
 const signature = "4dabf18193072939515e22adb298388d";

@@ -96,7 +96,8 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
       deletionProtection,
       namespace: this.namespace,
     };
-    const room = createNamespace(name, { ...place, enforce: "restricted", deleteNamespace }, this);
+    const enforce = cluster.isOwn ? "restricted" : undefined;
+    const room = createNamespace(name, { ...place, enforce, deleteNamespace }, this);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
     const { database } = settings;
     const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);

@@ -2,10 +2,10 @@ import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterSubject, PodIdentity } from "../../cluster.ts";
 import { collectorNamespaces, type MonitoringSettings } from "../../settings/monitoring-settings.ts";
-import type { QuotaSettings } from "../../settings/team-settings.ts";
+import { clientSuffix, type QuotaSettings } from "../../settings/team-settings.ts";
 import { createMonitor } from "../monitoring/monitors.ts";
 import { rayClusterLabel } from "../monitoring/ray-dashboard.ts";
-import { createNamespace } from "../namespace.ts";
+import { createNamespace, type NamespaceArgs } from "../namespace.ts";
 import { podsOf, tcp } from "../network-peers.ts";
 import { createClientRole } from "./client-role.ts";
 import { createQuota } from "./quota.ts";
@@ -23,6 +23,7 @@ export interface RayNamespaceSettings {
 
 export interface RayNamespaceArgs extends RayNamespaceSettings {
   readonly namespace: string;
+  readonly enforce: NamespaceArgs["enforce"];
   /** The identity of its pods. */
   readonly identity: PodIdentity;
   /** The principals that may create Ray clusters there. */
@@ -44,10 +45,10 @@ export function createRayNamespace(
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
   const { cluster, namespace, monitoring } = args;
-  const made = createNamespace(name, { ...args, enforce: "baseline" }, parent);
+  const made = createNamespace(name, args, parent);
   const inNamespace = { parent, provider: cluster.kubernetes, dependsOn: [made] };
   createServiceAccount(name, args, inNamespace);
-  createClientRole(`${name}-client`, args, inNamespace);
+  createClientRole(`${name}${clientSuffix}`, args, inNamespace);
   createQuota(`${name}-quota`, args, inNamespace);
   protectHeads(name, namespace, inNamespace);
   restrictToPeers(name, args, inNamespace);

@@ -11,11 +11,11 @@ import { rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { podsOf } from "../network-peers.ts";
 import type { Definition } from "./chart-definitions.ts";
 import { createClassReader } from "./client-role.ts";
-import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
+import { KubeRayOperator, type KubeRayOperatorArgs, operatorLabels } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
 import { createPriorityClasses, priorityClasses } from "./priority-classes.ts";
 import { logsConfigMap, logsImage } from "./ray-logs.ts";
-import { createRayNamespace } from "./ray-namespace.ts";
+import { createRayNamespace, type RayNamespaceArgs } from "./ray-namespace.ts";
 import { createClusterRole } from "./ray-rights.ts";
 import { RayTeam } from "./ray-team.ts";
 
@@ -121,7 +121,7 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
     this.priorities = createPriorityClasses(name, namespace, { parent: this, provider: cluster.kubernetes });
     createRights(name, this, settings, own);
     const namespacesReady = [own, ...this.teams.map(({ ready }) => ready)];
-    createOperator(name, this, settings, [...namespacesReady, ...this.priorities]);
+    createOperator(name, this, settings, { home: own, before: [...namespacesReady, ...this.priorities] });
     createQueues(name, this, settings, namespacesReady);
     this.registerOutputs();
   }
@@ -134,7 +134,16 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
 function createOwnNamespace(name: string, settings: RayPlatformSettings, parent: RayPlatform) {
   const { cluster, namespace, serviceAccount, bucketAccess } = settings;
   const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount, bucketAccess });
-  const args = { ...settings, identity, clients: cluster.clients, quota: settings.quota, peers: peersOf(settings) };
+  const enforce = cluster.isOwn ? "baseline" : undefined;
+  const { clients } = cluster;
+  const args: RayNamespaceArgs = {
+    ...settings,
+    enforce,
+    identity,
+    clients,
+    quota: settings.quota,
+    peers: peersOf(settings),
+  };
   return createRayNamespace(name, args, parent);
 }
 
@@ -161,10 +170,10 @@ function createOperator(
   name: string,
   platform: RayPlatform,
   { cluster, operator, definitions, chartValues }: RayPlatformSettings,
-  before: readonly pulumi.Resource[],
+  resources: Pick<KubeRayOperatorArgs, "home" | "before">,
 ): void {
   const { namespaces } = platform;
-  const args = { cluster, operator, definitions, namespaces, values: chartValues.kuberayOperator, before };
+  const args = { cluster, operator, definitions, namespaces, values: chartValues.kuberayOperator, ...resources };
   new KubeRayOperator(`${name}-operator`, args, { parent: platform });
 }
 

@@ -38,7 +38,9 @@ export class RayTeam extends pulumi.ComponentResource {
     this.clients = clients;
     this.roleName = roleName;
     this.bucketUri = pulumi.interpolate`${cluster.services.bucketUri}/${team.name}`;
-    this.ready = createRayNamespace(name, { ...args, namespace, identity, clients, quota }, this);
+    // A privileged pod could read the secrets of all pods of its node.
+    const enforce = "baseline";
+    this.ready = createRayNamespace(name, { ...args, namespace, enforce, identity, clients, quota }, this);
     const inNamespace = { parent: this, provider: cluster.kubernetes, dependsOn: [this.ready] };
     createRoleInNamespace(name, { namespace, serviceAccount }, inNamespace);
     this.registerOutputs();

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { KubernetesApi, KubernetesError, type KubernetesObject, type Reference } from "../kubernetes/api.ts";
+import { connectionOf } from "../kubernetes/kubeconfig.ts";
 import { waitUntilReady } from "../kubernetes/ready.ts";
 import { applyRelease, deleteRelease, isRelease } from "./helm-release.ts";
 import {
@@ -45,6 +46,15 @@ const provider: Provider = {
     api = new KubernetesApi(kubeconfig, context);
   },
 
+  replacesOfSettings(old, now) {
+    const [before, after] = [old.clusterIdentifier, now.clusterIdentifier];
+    if (before !== undefined && after !== undefined) return before === after ? [] : ["clusterIdentifier"];
+    // The real provider compares the current clusters and cannot compare a value that it does not know.
+    if (hasUnknowns(now.kubeconfig)) return ["kubeconfig"];
+    const [its, former] = [now, old].map(({ kubeconfig, context }) => connectionOf(kubeconfig, context).server);
+    return its === former ? [] : ["kubeconfig"];
+  },
+
   async check(resource, old, inputs) {
     if (isRelease(resource.type)) return { ...inputs, name: inputs.name ?? old?.name ?? newName(resource) };
     if (inputs.metadata?.name !== undefined) return inputs;
@@ -77,8 +87,10 @@ const provider: Provider = {
     return put("update", resource, inputs, old[managerKey]);
   },
 
-  async read(resource, _id, old) {
+  async read(resource, id, old) {
     if (isRelease(resource.type)) return old;
+    // A resource that a program only reads has no inputs.
+    if (old.inputs.kind === undefined) return readById(resource, id);
     const live = await connected().find(referenceOf(old.inputs));
     if (live === undefined) return undefined;
     const outputs = { ...outputsOf(old.inputs, live), [managerKey]: old.outputs[managerKey] };
@@ -93,6 +105,13 @@ const provider: Provider = {
     record({ provider: "kubernetes", action: "delete", type: resource.type, urn: resource.urn });
   },
 };
+
+/** Reads an object outside the namespaces. */
+async function readById({ type }: Resource, name: string) {
+  const [, apiVersion = "", kind = ""] = /^kubernetes:(?:core\/)?(.+):(\w+)$/.exec(type) ?? [];
+  const live = await connected().find({ apiVersion, kind, metadata: { name } });
+  return live && { inputs: {}, outputs: live };
+}
 
 function newName({ name }: Resource): string {
   return `${name}-${randomBytes(4).toString("hex")}`;

@@ -41,6 +41,8 @@ export interface Provider {
    */
   readonly seesSecrets?: boolean;
   configure?(settings: Values): Promise<void>;
+  /** Returns the settings whose change replaces the provider with all its resources. */
+  replacesOfSettings?(old: Values, now: Values): readonly string[];
   /** Completes the inputs. `old` is undefined for a new resource. */
   check?(resource: Resource, old: Values | undefined, inputs: Values): Promise<Values>;
   diff(resource: Resource, id: string, old: { inputs: Values; outputs: Values }, inputs: Values): Promise<Difference>;
@@ -89,9 +91,13 @@ export function serve(provider: Provider, version: string): void {
     getPluginInfo: unary(async () => new PluginInfo().setVersion(version)),
     cancel: unary(async () => new Empty()),
     checkConfig: unary(async (request) => new messages.CheckResponse().setInputs(request.getNews())),
-    diffConfig: unary(async (request) =>
-      differenceOf(changedKeys(valuesOf(request.getOldInputs()), valuesOf(request.getNews()))),
-    ),
+    diffConfig: unary(async (request) => {
+      const [old, now] = [request.getOldInputs(), request.getNews()].map(
+        (each) => withoutMarks(valuesOf(each)) as Values,
+      );
+      const replaces = provider.replacesOfSettings?.(old ?? {}, now ?? {}) ?? [];
+      return differenceOf(changedKeys(old ?? {}, now ?? {})).setReplacesList([...replaces]);
+    }),
     configure: unary(async (request) => {
       // Settings arrive with marked secrets before the engine learns that this is unnecessary.
       await provider.configure?.(withoutMarks(valuesOf(request.getArgs())) as Values);

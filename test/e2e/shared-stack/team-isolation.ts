@@ -74,6 +74,18 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
     for (const each of [rayJob, theirs]) if (each !== undefined) await cluster().api.delete(each);
   });
 
+  test("cannot be privileged, nor any other pod of a member of the team", async () => {
+    const containers = [{ name: "root", image: "busybox", securityContext: { privileged: true } }];
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "privileged", namespace: vision },
+      spec: { containers },
+    };
+    const dryRun = { manager: "tiltyard-e2e", dryRun: true };
+    await expect(cluster().api.apply(pod, dryRun)).rejects.toThrow(/violates PodSecurity "baseline/);
+  });
+
   test("runs in the namespace of its team, and as the team's identity in the cloud", async () => {
     expect((await cluster().api.list("ray.io/v1", "RayJob", namespace)).map(({ metadata }) => metadata.name)).toEqual(
       [],
