@@ -15,7 +15,7 @@ export function withRequestTimeout<Config extends Configuration>(config: Config)
     const controller = new AbortController();
     // Kubernetes' library changes the message of errors, which that of AbortSignal.timeout does not allow.
     const abort = () => controller.abort(new Error(`no answer within ${requestTimeoutMs / 1_000} s`));
-    setTimeout(abort, requestTimeoutMs).unref();
+    AbortSignal.timeout(requestTimeoutMs).addEventListener("abort", abort);
     request.setSignal(controller.signal);
     await config.applySecurityAuthentication(request);
   };

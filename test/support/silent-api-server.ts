@@ -8,10 +8,8 @@ const timeoutMs = 30_000;
 export async function kubeConfigOfSilence(): Promise<KubeConfig> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { setTimeout } = globalThis;
-  const spy = vi
-    .spyOn(globalThis, "setTimeout")
-    .mockImplementation((work, ms, ...rest) => setTimeout(work, ms === timeoutMs ? 1 : ms, ...rest));
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const spy = vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms === timeoutMs ? 1 : ms));
   onTestFinished(() => {
     spy.mockRestore();
     server.close();
