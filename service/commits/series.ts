@@ -1,4 +1,5 @@
 import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
+import { branchOf } from "../domain/branch.ts";
 import { recordTable } from "../domain/new-table.ts";
 import { applyPolicy } from "../domain/policy.ts";
 import { withProtectionOf } from "../domain/protection.ts";
@@ -9,7 +10,7 @@ import type { Storage } from "../storage/storage.ts";
 import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import { setTableProperties, type TableRecord } from "../store/tables.ts";
-import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
+import { type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import { commitTogether } from "./commit-together.ts";
 import type { CommitParts } from "./parts.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
@@ -48,6 +49,8 @@ export interface Commits {
   discard(): Promise<void>;
   /** The name of the last committed transaction; undefined before the first commit. */
   readonly transactionName: string | undefined;
+  /** The reason why no commit can succeed any more, although the library retries; undefined if one may. */
+  readonly refusal: CatalogError | undefined;
 }
 
 /**
@@ -66,6 +69,7 @@ export function createCommits(
   let current = table;
   let holds = false;
   let transactionName: string | undefined;
+  let refusal: CatalogError | undefined;
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
@@ -77,9 +81,14 @@ export function createCommits(
     const apply = async (session: Session): Promise<LocatedVersion[]> => {
       const table = "id" in current ? await requireSame(session, current) : await record(session, current);
       present = table;
+      const first = followsNothing() ? await latestVersion(session, table.id, branchOf(change.request)) : undefined;
       const records = [];
       for (const each of entries.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
+      const isRepeated = records.length > 0 && records.every((record) => record.transactionId !== audit.id);
+      // The library would replace the rows of a writer that was faster.
+      if (first !== undefined && first.transactionId !== audit.id && !isRepeated)
+        throw refused(`table ${formatIdentifier(identifier)} was written concurrently`);
       if (properties !== undefined) await replaceProperties(session, table, properties);
       if (transactionName === undefined) await change.alongside?.(session, table);
       // The first attempt of a retried commit already has an audit record.
@@ -97,20 +106,24 @@ export function createCommits(
 
   async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
     const now = await requireTable(session, identifier);
-    if (now.id !== opened.id)
-      throw new CatalogError(
-        "ConcurrentModification",
-        `table ${formatIdentifier(identifier)} was replaced concurrently`,
-      );
+    const name = formatIdentifier(identifier);
+    if (now.id !== opened.id) throw refused(`table ${name} was replaced concurrently`);
     if (latest === undefined) return now;
     const { branch, generation } = latest;
     // The version would be the first one of an empty branch, and its older files are missing.
     if ((await findBranch(session, now.id, branch))?.generation !== generation)
-      throw new CatalogError(
-        "ConcurrentModification",
-        `all versions on branch ${branch} of table ${formatIdentifier(identifier)} were deleted concurrently`,
-      );
+      throw refused(`all versions on branch ${branch} of table ${name} were deleted concurrently`);
     return now;
+  }
+
+  function refused(problem: string): CatalogError {
+    refusal = new CatalogError("ConcurrentModification", `${problem}. Retry the request`);
+    return refusal;
+  }
+
+  /** Reports whether the next commit is the first version of an existing table. */
+  function followsNothing(): boolean {
+    return "id" in current && latest === undefined && transactionName === undefined;
   }
 
   async function replaceProperties(session: Session, table: TableRecord, given: TableRecord["properties"]) {
@@ -159,6 +172,9 @@ export function createCommits(
     },
     get transactionName() {
       return transactionName;
+    },
+    get refusal() {
+      return refusal;
     },
   };
 }

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectNamespace } from "@lancedb/lancedb";
@@ -23,7 +24,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
-import { finalName, pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { declareTable, finalName, pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 import { arrowStream, createFilms, films, filmTable, readRows } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -707,6 +708,27 @@ describe("a stream of rows", () => {
     expect(await ids(id)).toEqual([2, 3]);
     expect(await versionsOf(id)).toEqual([1, 2]);
     expect(stagedIn(location)).toEqual([]);
+  });
+
+  test("that begins a table replaces no rows of a writer that was faster", async () => {
+    const source = await createFilms(catalog);
+    const { location: filled } = (await catalog.call("describeTable", { id: source })).body;
+    const { id, location } = await declareTable(catalog);
+    const bytes = arrowStream(batchesOf(2, 15 * mebibyte));
+    const headers = { "x-api-key": catalog.adminKey, "content-type": "application/vnd.apache.arrow.stream" };
+    const insert = httpRequest(`${catalog.url}/v1/table/${id.join("%24")}/insert`, { method: "POST", headers });
+    const answered = once(insert, "response");
+    // These bytes exceed the buffers of the connection. The catalog reads them after it has found no version.
+    await new Promise((resolve) => insert.write(bytes.subarray(0, -100), resolve));
+    cpSync(`/${pathOf({ id: source, location: filled })}`, `/${pathOf({ id, location })}`, { recursive: true });
+    insert.end(bytes.subarray(-100));
+    const [answer] = await answered;
+    expect(await json(answer)).toMatchObject({
+      status: 409,
+      error: expect.stringContaining("was written concurrently"),
+    });
+    expect(await ids(id)).toEqual([1, 2, 3]);
+    expect(await versionsOf(id)).toEqual([1]);
   });
 
   test("that breaks off leaves the table as it was", async () => {
