@@ -172,7 +172,7 @@ export type DescribeTableAnswer = Answer<"describeTable"> & {
   readonly properties?: unknown;
   /** True if writers must commit versions through the catalog. */
   readonly managed_versioning?: unknown;
-  /** True for a table without a version. */
+  /** True for a table without a version on the branch. */
   readonly is_only_declared?: unknown;
 };
 

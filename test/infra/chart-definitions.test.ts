@@ -76,7 +76,7 @@ describe("the resource definitions of a chart", () => {
 
   test.each([
     ["a version that the repository does not list", "1.4.0", "does not list this version"],
-    ["an archive that does not exist", "1.5.0", "absent.tgz answers 404"],
+    ["an archive that does not exist", "1.5.0", "absent.tgz responds with 404"],
     ["a chart without definitions", "1.7.0", "kuberay-operator 1.7.0 has no folder crds"],
   ])("are an error without a stack trace for %s", async (_, version, problem) => {
     await expect(read("kuberay-operator", version)).rejects.toThrow(problem);

@@ -100,7 +100,7 @@ describe("a sign-in through an OIDC issuer", () => {
     await heading(page, "Access").waitFor();
     await issuer.revokeAll();
     await page.getByRole("link", { name: "Jobs" }).click();
-    await page.getByText("not accepted any more. Sign in again.").waitFor();
+    await page.getByText("no longer accepted. Sign in again.").waitFor();
     expect(page.url()).toBe(`${catalog.url}/console#/jobs`);
     // The issuer remembers the user.
     await leaveButton(page).click();

@@ -250,7 +250,7 @@ describe("signing in", () => {
     await link.waitFor();
     await catalog.call("revokeApiKey", { api_key_id });
     await link.click();
-    await page.getByText("not accepted any more").waitFor();
+    await page.getByText("no longer accepted").waitFor();
   });
 });
 

@@ -36,7 +36,7 @@ test("calls the catalog at the port of TILTYARD_PORT", async () => {
   try {
     const args = ["runner/main.ts", "--address", dashboard.url];
     const { child, printed, finished } = startProgram(args, { TILTYARD_API_KEY: "key", TILTYARD_PORT: "2" });
-    expect(await printed("ListJobs")).toContain("no answer from http://127.0.0.1:2:");
+    expect(await printed("ListJobs")).toContain("no response from http://127.0.0.1:2:");
     child.kill("SIGTERM");
     await finished;
   } finally {
