@@ -56,7 +56,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
       labelOperation(contract),
       authenticate(deps),
       ...limitRate,
-      target(contract, deps),
+      target(deps),
       authorizePath(contract),
       ...(contract.onRows && !deps.catalog.dataOperations ? [refuseRows] : []),
       ...validate(contract),

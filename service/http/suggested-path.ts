@@ -24,8 +24,7 @@ function withDelimiter(path: string, template: string): string | undefined {
 function withoutTypo(path: string, template: string): string | undefined {
   const given = path.split("/");
   const segments = template.split("/");
-  if (segments.length !== given.length) return undefined;
-  if (given.slice(1).includes("")) return undefined;
+  if (segments.length !== given.length || given.slice(1).includes("")) return undefined;
   const isFixed = (index: number) => segments[index]?.startsWith("{") === false;
   const fixed = (each: readonly string[]) => each.filter((_, index) => isFixed(index)).join("/");
   if (closest(fixed(given), [fixed(segments)]) === undefined) return undefined;

@@ -1,5 +1,4 @@
 import {
-  type AnyContract,
   CatalogError,
   checkDelimiter,
   checkIdentifier,
@@ -17,14 +16,13 @@ import type { AppContext, AppEnv } from "../context.ts";
  * @param remoteDatabases Prepends the database of LanceDB's client to ids.
  * @throws CatalogError InvalidInput if the id or the delimiter is invalid.
  */
-export function target({ path }: AnyContract, { remoteDatabases }: { readonly remoteDatabases: boolean }) {
-  const hasId = path.includes("{id}");
+export function target({ remoteDatabases }: { readonly remoteDatabases: boolean }) {
   return createMiddleware<AppEnv>(async function target(c, next) {
     checkEncoding(c.req.path);
     const [given = defaultDelimiter, ...repeated] = c.req.queries("delimiter") ?? [];
     if (repeated.length > 0) throw new CatalogError("InvalidInput", "delimiter: must not be repeated");
     const delimiter = checkDelimiter(given);
-    const pathId = hasId ? c.req.param("id") : undefined;
+    const pathId = c.req.param("id");
     const id = pathId === undefined ? [] : parseIdentifier(pathId, delimiter);
     const database = remoteDatabases ? databaseOf(c) : undefined;
     c.set("target", {
@@ -42,13 +40,12 @@ export function target({ path }: AnyContract, { remoteDatabases }: { readonly re
 function databaseOf(c: AppContext): Identifier | undefined {
   const name = c.req.header(remoteHeaders.database);
   if (name === undefined) return undefined;
-  const prefix = c.req.header(remoteHeaders.databasePrefix);
-  return [name, ...(prefix?.split("/").filter((part) => part !== "") ?? [])];
+  const prefix = c.req.header(remoteHeaders.databasePrefix) ?? "";
+  return [name, ...prefix.split("/").filter((part) => part !== "")];
 }
 
 /** Rejects invalid escape sequences. Hono would leave them unchanged, and they would become part of a name. */
 function checkEncoding(path: string): void {
-  if (!path.includes("%")) return;
   try {
     decodeURIComponent(path);
   } catch {
