@@ -48,8 +48,8 @@ export function createSqliteSession(database: Database.Database, snapshot?: Snap
 }
 
 /**
- * A read transaction of one turn of the event loop, which begins with the first read. The requests of the turn have
- * arrived by then, so each sees every commit that other processes acknowledged before.
+ * A read transaction of one callback of the event loop, which begins with the first read. A request that arrives later
+ * has another one, so that it sees every commit that other processes acknowledged before.
  */
 export class Snapshot {
   readonly #reader: Database.Database;
@@ -72,7 +72,7 @@ export class Snapshot {
     if (this.#isOpen) return;
     this.#begin.run();
     this.#isOpen = true;
-    setImmediate(this.end);
+    queueMicrotask(this.end);
   }
 
   /** Returns a different value in each snapshot that sees further commits. */

@@ -89,7 +89,7 @@ type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonl
 
 /**
  * A store with one connection for reads and one for writes. Transactions that arrive together share one COMMIT (group
- * commit), because its fsync costs more than everything else. Reads of one turn of the event loop share a snapshot,
+ * commit), because its fsync costs more than everything else. Reads of one callback of the event loop share a snapshot,
  * because file locks cost more than a read.
  */
 class SqliteStore implements Store {

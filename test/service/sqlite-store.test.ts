@@ -49,7 +49,7 @@ describe("the SQLite store", () => {
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
-  test("reads one state in a turn, and in the next what another process has committed", async () => {
+  test("reads what another process has committed as soon as it has, and nothing before", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
     await using other = await openSqliteStore(file);
@@ -58,8 +58,6 @@ describe("the SQLite store", () => {
       expect(await findNamespace(store.read, ["a"])).toBeUndefined();
     });
     await written;
-    expect(await findNamespace(store.read, ["a"])).toBeUndefined();
-    await new Promise(setImmediate);
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
   });
 
