@@ -15,10 +15,8 @@ const preparedMax = 500;
 /**
  * Creates a session on a connection, whose transactions the caller begins and ends. Its queries throw CatalogError
  * ServiceUnavailable if the database is unavailable.
- *
- * @param snapshot Begins a read transaction before the first query of a turn of the event loop.
  */
-export function createSqliteSession(database: Database.Database, snapshot?: Snapshot): Session {
+export function createSqliteSession(database: Database.Database): Session {
   const prepared = new LRUCache<string, Database.Statement>({ max: preparedMax });
   let statements = 0;
 
@@ -35,7 +33,6 @@ export function createSqliteSession(database: Database.Database, snapshot?: Snap
     // Long work yields to other requests.
     if (statements % statementsInTurn === 0) await new Promise(setImmediate);
     try {
-      snapshot?.begin();
       const statement = prepare(sql);
       if (statement.reader) return { rows: statement.all(...parameters) as Row[] };
       return { rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) };
@@ -45,58 +42,6 @@ export function createSqliteSession(database: Database.Database, snapshot?: Snap
   }
 
   return { db: createQueries("sqlite", withRecords(executeQuery)), now: sqlite.now };
-}
-
-/**
- * A read transaction of one callback of the event loop, which begins with the first read. A request that arrives later
- * has another one, so that it sees every commit that other processes acknowledged before.
- */
-export class Snapshot {
-  readonly #reader: Database.Database;
-  readonly #begin: Database.Statement;
-  readonly #commit: Database.Statement;
-  readonly #dataVersion: Database.Statement;
-  #isOpen = false;
-  #version: unknown;
-
-  constructor(reader: Database.Database) {
-    this.#reader = reader;
-    this.#begin = reader.prepare("BEGIN");
-    this.#commit = reader.prepare("COMMIT");
-    this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
-    // The first read opens the log. Open files remain readable after their deletion.
-    this.#dataVersion.get();
-  }
-
-  begin(): void {
-    if (this.#isOpen) return;
-    this.#begin.run();
-    this.#isOpen = true;
-    queueMicrotask(this.end);
-  }
-
-  /** Returns a different value in each snapshot that sees further commits. */
-  version(): unknown {
-    this.begin();
-    try {
-      this.#version ??= this.#dataVersion.get();
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-    return this.#version;
-  }
-
-  readonly end = (): void => {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    this.#version = undefined;
-    try {
-      this.#commit.run();
-    } catch (error) {
-      // SQLite itself ends the transaction when a read fails.
-      if (this.#reader.inTransaction) throw error;
-    }
-  };
 }
 
 /** The codes of an unavailable database; all other errors are bugs. */

@@ -9,7 +9,7 @@ import { sqlite } from "./dialect.ts";
 import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { ReadCache } from "./read-cache.ts";
-import { asUnavailable, createSqliteSession, Snapshot } from "./sqlite-driver.ts";
+import { asUnavailable, createSqliteSession } from "./sqlite-driver.ts";
 import { namingFile, requireNoRemains } from "./sqlite-file.ts";
 import type { Session, Store, WriteOptions } from "./store.ts";
 
@@ -89,13 +89,11 @@ type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonl
 
 /**
  * A store with one connection for reads and one for writes. Transactions that arrive together share one COMMIT (group
- * commit), because its fsync costs more than everything else. Reads of one callback of the event loop share a snapshot,
- * because file locks cost more than a read.
+ * commit), because its fsync costs more than everything else. Each read sees all commits, also those of other processes.
  */
 class SqliteStore implements Store {
   readonly read: Session;
   readonly createLimiter = createMemoryLimiter;
-  readonly #snapshot: Snapshot;
   readonly #cache: ReadCache;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
@@ -109,9 +107,8 @@ class SqliteStore implements Store {
     this.#reader = reader;
     this.#session = createSqliteSession(writer);
     this.#logInode = inodeOfLog(writer);
-    this.#snapshot = new Snapshot(reader);
-    this.#cache = new ReadCache(this.#snapshot);
-    this.read = createSqliteSession(reader, this.#snapshot);
+    this.#cache = new ReadCache(reader);
+    this.read = createSqliteSession(reader);
   }
 
   cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
@@ -129,7 +126,6 @@ class SqliteStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#committing;
-    this.#snapshot.end();
     this.#reader.close();
     this.#writer.close();
   }
@@ -150,8 +146,6 @@ class SqliteStore implements Store {
       this.#requireLog();
       this.#writer.exec("BEGIN IMMEDIATE");
       for (const job of group) outcomes.push(await this.#runInSavepoint(job));
-      // Later reads must see the commit.
-      this.#snapshot.end();
       this.#writer.exec("COMMIT");
     } catch (error) {
       const failure = asUnavailable(error);
