@@ -49,8 +49,13 @@ export interface Commits {
   discard(): Promise<void>;
   /** The name of the last committed transaction; undefined before the first commit. */
   readonly transactionName: string | undefined;
-  /** The reason why no commit can succeed any more, although the library retries; undefined if one may. */
-  readonly refusal: CatalogError | undefined;
+}
+
+/** A conflict that no retry of the commit resolves, because the versions that the change began with were replaced. */
+export class OutdatedChangeError extends CatalogError {
+  constructor(problem: string) {
+    super("ConcurrentModification", `${problem}. Retry the request`);
+  }
 }
 
 /**
@@ -69,7 +74,6 @@ export function createCommits(
   let current = table;
   let holds = false;
   let transactionName: string | undefined;
-  let refusal: CatalogError | undefined;
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
@@ -85,15 +89,14 @@ export function createCommits(
       const records = [];
       for (const each of entries.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
-      const isRepeated = records.length > 0 && records.every((record) => record.transactionId !== audit.id);
+      // The first attempt of a retried commit already has an audit record.
+      const isNew = entries.length > 0 || records.some((record) => record.transactionId === audit.id);
       // The library would replace the rows of a writer that was faster.
-      if (first !== undefined && first.transactionId !== audit.id && !isRepeated)
-        throw refused(`table ${formatIdentifier(identifier)} was written concurrently`);
+      if (isNew && first !== undefined && first.transactionId !== audit.id)
+        throw new OutdatedChangeError(`table ${formatIdentifier(identifier)} was written concurrently`);
       if (properties !== undefined) await replaceProperties(session, table, properties);
       if (transactionName === undefined) await change.alongside?.(session, table);
-      // The first attempt of a retried commit already has an audit record.
-      if (entries.length > 0 || records.some((record) => record.transactionId === audit.id))
-        await audit.record(session);
+      if (isNew) await audit.record(session);
       return records.map((record) => ({ location: table.location, record }));
     };
     const locking = "id" in current ? undefined : "tables";
@@ -107,18 +110,13 @@ export function createCommits(
   async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
     const now = await requireTable(session, identifier);
     const name = formatIdentifier(identifier);
-    if (now.id !== opened.id) throw refused(`table ${name} was replaced concurrently`);
+    if (now.id !== opened.id) throw new OutdatedChangeError(`table ${name} was replaced concurrently`);
     if (latest === undefined) return now;
     const { branch, generation } = latest;
     // The version would be the first one of an empty branch, and its older files are missing.
     if ((await findBranch(session, now.id, branch))?.generation !== generation)
-      throw refused(`all versions on branch ${branch} of table ${name} were deleted concurrently`);
+      throw new OutdatedChangeError(`all versions on branch ${branch} of table ${name} were deleted concurrently`);
     return now;
-  }
-
-  function refused(problem: string): CatalogError {
-    refusal = new CatalogError("ConcurrentModification", `${problem}. Retry the request`);
-    return refusal;
   }
 
   /** Reports whether the next commit is the first version of an existing table. */
@@ -172,9 +170,6 @@ export function createCommits(
     },
     get transactionName() {
       return transactionName;
-    },
-    get refusal() {
-      return refusal;
     },
   };
 }

@@ -4,7 +4,6 @@ import { requireBranch, requireVersion } from "../commits/read.ts";
 import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/branch.ts";
 import { requireTable } from "../domain/require.ts";
-import { requireNotDeleted } from "../refs/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { ArgsOf, Call, ResultOf, TableAddress } from "./call.ts";
 import type { ChangeOperations } from "./child/operations.ts";
@@ -117,13 +116,7 @@ async function attempt(
         `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
         { cause: error },
       );
-    const { branch } = address;
-    if (commits.refusal !== undefined) {
-      // A deleted branch has no versions either, and its deletion is the clearer error.
-      if ("id" in table) await requireNotDeleted(parts, table, branch);
-      throw commits.refusal;
-    }
-    throw await translateFailure(parts, { table, branch }, error, served, rows !== undefined);
+    throw await translateFailure(parts, { table, branch: address.branch }, error, served, rows !== undefined);
   } finally {
     served[Symbol.dispose]();
   }

@@ -5,6 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import { bodies, CatalogError, type Contracts, contracts, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { OutdatedChangeError } from "../commits/series.ts";
 import { isConflict } from "./errors.ts";
 
 /** The operations that the library calls while it works on one table. */
@@ -51,7 +52,7 @@ interface Entry {
   readonly view: TableView;
   readonly running: Set<Promise<unknown>>;
   failure: unknown;
-  /** Reports whether a commit was rejected for a reason other than a conflict; `failure` then keeps that rejection. */
+  /** Reports whether a commit was rejected and no retry of it can succeed; `failure` then keeps that rejection. */
   isRefused: boolean;
 }
 
@@ -88,7 +89,8 @@ export function createGateway(): Gateway {
         return context.json(await running);
       } catch (error) {
         if (!entry.isRefused) entry.failure = error;
-        entry.isRefused ||= name === "createTableVersion" && !isConflict(error);
+        const isFinal = !isConflict(error) || error instanceof OutdatedChangeError;
+        entry.isRefused ||= name === "createTableVersion" && isFinal;
         throw error;
       } finally {
         entry.running.delete(running);
