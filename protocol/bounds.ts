@@ -24,11 +24,13 @@ export const characters = {
 /** The maximum number of items of an array. */
 export const items = {
   /** The versions or tables that one request changes together. */
-  batch: 10_000,
+  batch: 1_000,
   ranges: 1_000,
   actions: 1_000,
   /** The columns of a table that one request names or changes. */
   columns: 10_000,
+  /** The columns that one function computes. */
+  outputs: 1_000,
   /** The numbers of a query vector, and the vectors of a query. */
   dimensions: 65_536,
   vectors: 1_024,
@@ -58,6 +60,8 @@ export const numbers = {
   tokenLength: 1_000_000,
   /** The documents in a block of a full-text index. */
   blockSize: 256,
+  /** The seconds of the longest timeout of a job, which are 30 days. */
+  jobTimeout: 2_592_000,
 } as const;
 
 /** The limits of a whole JSON body, which no schema can express. They are checked before the body is parsed. */
@@ -101,9 +105,32 @@ export function sqlExpression(charactersMax: number = characters.text) {
     .register(sqlExpressions, { language: "sql" });
 }
 
+/** Creates the schema of an SQL expression that may also be one text of any length, because a text is not planned. */
+export function sqlValue() {
+  return sqlExpression(bodies.large.bytes).refine(
+    (sql) => sql.length <= characters.text || /^'(?:[^']|'')*'$/.test(sql),
+    `must have at most ${characters.text} characters, unless it is one text`,
+  );
+}
+
 /** Creates the schema of an array with at most `itemsMax` items. Zod checks the length before the items. */
 export function list<Item extends z.ZodType>(item: Item, itemsMax: number): z.ZodArray<Item> {
   return z.array(item).max(itemsMax);
+}
+
+/**
+ * Creates the schema of an array of numbers. Zod reports every wrong item, which takes 200 ms for the longest vector, so
+ * the items after the first wrong one are omitted.
+ */
+export function numberList(itemsMax: number) {
+  return z.preprocess(
+    (value) => {
+      const wrong =
+        Array.isArray(value) && value.length <= itemsMax ? value.findIndex((item) => !Number.isFinite(item)) : -1;
+      return wrong < 0 ? value : (value as unknown[]).slice(0, wrong + 1);
+    },
+    list(z.number(), itemsMax),
+  );
 }
 
 /**

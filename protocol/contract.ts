@@ -67,7 +67,7 @@ export interface Contract<
 }
 
 /** The fields of any operation in its path and its query. */
-export interface PathFields {
+export type PathFields = {
   /** The parsed id of the path; `[]` for an operation without one. */
   readonly id: Identifier;
   /** The name of the index in the path; empty for an operation without one. */
@@ -76,7 +76,7 @@ export interface PathFields {
   readonly delimiter: string;
   /** The namespace of LanceDB's client, with which `id` begins; absent for other clients. */
   readonly database?: Identifier | undefined;
-}
+};
 
 /**
  * Removes index signatures. Zod infers one of type `never` for an object without fields, which would conflict with all
@@ -91,8 +91,11 @@ type RequestFields<Query extends z.ZodObject, Body extends z.ZodObject> = Omit<
   Omit<z.infer<Body>, "id"> &
   PathFields;
 
-/** A contract with unknown types of its fields. */
-export type AnyContract = Omit<Contract, "bodyAccess"> & { readonly bodyAccess: (request: never) => readonly Access[] };
+/** A validated request with unknown types of its fields. */
+export type AnyRequest = PathFields & Readonly<Record<string, unknown>>;
+
+/** A contract with unknown types of its fields. A method accepts the functions of all contracts. */
+export type AnyContract = Omit<Contract, "bodyAccess"> & { bodyAccess(request: AnyRequest): readonly Access[] };
 
 /** The parsed request of a contract: the id of the path with the fields of the query and the body in one object. */
 export type RequestOf<C> = C extends { readonly bodyAccess: (request: infer Request) => readonly Access[] }
@@ -173,6 +176,11 @@ export function defineContract<
 /** The access rule of most operations: a role on the object in the path. */
 export function onPath(role: Role, orRole?: Access["orRole"]) {
   return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id, ...(orRole && { orRole }) }];
+}
+
+/** The access rule of a part of a namespace, such as a Function or a secret: a role on the namespace. */
+export function onNamespace(role: Role) {
+  return ({ id }: { readonly id: Identifier }): readonly Access[] => [{ role, object: id.slice(0, -1) }];
 }
 
 /** The access rule of the path of a batch: a role on any object. */

@@ -1,3 +1,5 @@
+import { ownValue } from "./own-value.ts";
+
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
@@ -7,5 +9,5 @@ const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 export function millisecondsOf(duration: string): number {
   if (duration === "0") return 0;
   const [, amount, unit = ""] = /^(\d+)([a-z]+)$/.exec(duration) ?? [];
-  return Number(amount) * (unitsMs[unit] ?? Number.NaN);
+  return Number(amount) * (ownValue(unitsMs, unit) ?? Number.NaN);
 }

@@ -11,6 +11,7 @@ const statuses = {
   409: { type: "/errors/conflict", title: "The namespace has been concurrently modified" },
   413: { type: "/errors/payload-too-large", title: "Request body too large" },
   415: { type: "/errors/unsupported-media-type", title: "Unsupported media type" },
+  429: { type: "/errors/too-many-requests", title: "Too many requests" },
   500: { type: "/errors/server-error", title: "Internal Server Error" },
   503: { type: "/errors/service-unavailable", title: "Slow down" },
 } as const;
@@ -19,7 +20,7 @@ export type ErrorStatus = keyof typeof statuses;
 
 /**
  * The kinds of errors, with the error code of the protocol and the HTTP status. Names and codes are those of the
- * protocol's `ErrorResponse`. The last six are errors of management and of requests that match no operation; they use
+ * protocol's `ErrorResponse`. The last ten are errors of management, of Functions and of requests that match no operation; they use
  * the nearest code of the protocol.
  */
 const kinds = {
@@ -49,9 +50,13 @@ const kinds = {
   TableBranchAlreadyExists: { code: 23, status: 409, title: "The branch already exists" },
   ApiKeyNotFound: { code: 13, status: 404 },
   GrantNotFound: { code: 13, status: 404 },
+  FunctionNotFound: { code: 13, status: 404 },
+  SecretNotFound: { code: 13, status: 404 },
+  SecretAlreadyExists: { code: 13, status: 409, title: "The secret already exists" },
   RouteNotFound: { code: 0, status: 404 },
   MethodNotAllowed: { code: 0, status: 405 },
   PayloadTooLarge: { code: 13, status: 413 },
+  TooManyJobs: { code: 21, status: 429 },
   UnsupportedMediaType: { code: 13, status: 415 },
 } as const satisfies Record<
   string,

@@ -3,11 +3,6 @@ import { characters, entries, items, list, map, text } from "./bounds.ts";
 import type { ErrorStatus } from "./errors.ts";
 import { identifierLimits, problemOfIdentifier } from "./identifier.ts";
 
-/** Creates the schema of an optional field of a request. Generated clients send `null` for unset fields. */
-export function optional<Schema extends z.ZodType>(schema: Schema) {
-  return schema.nullish().transform((value) => value ?? undefined);
-}
-
 /**
  * Creates the schema of a word that the protocol accepts in any letter case, as PascalCase or snake_case, such as
  * `ExistOk` or `exist_ok`.
@@ -23,26 +18,24 @@ export function word<const Words extends readonly [string, ...string[]]>(words: 
       return z.NEVER;
     })
     .meta({
-      description: `One of ${words.join(", ")}; case-insensitive, PascalCase or snake_case.`,
-      override: { enum: [...new Set(words.flatMap((each) => [each, snakeCase(each)]))] },
+      description: `One of ${words.join(", ")}; also accepted in any letter case and in snake_case.`,
+      // Generators of clients fail for enums whose words differ only in their spelling.
+      override: { enum: [...words] },
     });
 }
 
-function snakeCase(word: string): string {
-  return word.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
-}
-
-/** Creates the schema of an object that contains exactly one of its fields, each of which is an object. */
+/**
+ * Creates the schema of an object that contains exactly one of its fields. An unknown field would be an action without an
+ * effect. The document counts properties, because generators of clients skip schemas with `oneOf` next to properties.
+ */
 export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape);
   return z
-    .object(shape)
+    .strictObject(shape)
     .refine((fields) => Object.values(fields).filter((each) => each !== undefined).length === 1, {
       message: `must have exactly one of ${names.join(", ")}`,
     })
-    .meta({
-      override: { oneOf: names.map((name) => ({ required: [name], properties: { [name]: { type: "object" } } })) },
-    });
+    .meta({ override: { minProperties: 1, maxProperties: 1 } });
 }
 
 /**
@@ -52,7 +45,7 @@ export function exactlyOneOf<Shape extends z.ZodRawShape>(shape: Shape) {
 export const count = z.int().min(0);
 
 export const Identity = z
-  .object({ api_key: optional(text(characters.credential)), auth_token: optional(text(characters.credential)) })
+  .object({ api_key: text(characters.credential).optional(), auth_token: text(characters.credential).optional() })
   .meta({ id: "Identity", description: "Credentials, for callers that cannot set headers." });
 
 export const Context = map(text(characters.path), entries.context).meta({
@@ -62,6 +55,20 @@ export const Context = map(text(characters.path), entries.context).meta({
 
 /** The properties of an object in a request. */
 export const Properties = map(text(characters.text), entries.properties);
+
+/** The prefix of the parameters and properties that define a view. */
+export const viewDefinitionPrefix = "materialized_view.";
+
+/** The properties of a table in a request. Only CreateMaterializedView defines a view. */
+export const TableProperties = Properties.superRefine((properties, context) => {
+  const reserved = Object.keys(properties).find((name) => name.startsWith(viewDefinitionPrefix));
+  if (reserved === undefined) return;
+  context.addIssue({
+    code: "custom",
+    path: [reserved],
+    message: "is reserved for views, which CreateMaterializedView defines",
+  });
+});
 
 /**
  * The properties of an object in a response. They have no bounds, because an object may predate the bounds, and jobs
@@ -106,12 +113,12 @@ export const delimiter = z
 
 /** The fields that every request body may contain. */
 export const commonRequest = {
-  identity: optional(Identity),
-  context: optional(Context),
-  id: optional(id),
+  identity: Identity.optional(),
+  context: Context.optional(),
+  id: id.optional(),
 };
 
-export const branch = optional(text(characters.name)).describe("The branch to use; the main branch when absent.");
+export const branch = text(characters.name).optional().describe("The branch to use; the main branch when absent.");
 
 /** The path of a field of a table. Dots separate nested fields; a segment that itself contains a dot is in backticks. */
 export const fieldPath = text(characters.path).min(1);

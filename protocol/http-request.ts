@@ -1,4 +1,5 @@
 import type { AnyContract } from "./contract.ts";
+import { ownValue } from "./own-value.ts";
 
 /** The parts of a contract that determine the form of a request. */
 export interface RequestShape {
@@ -21,7 +22,12 @@ export interface HttpRequest {
 
 export function requestShape({ methods, path, query, body, bareField }: AnyContract): RequestShape {
   const method = methods.includes("POST") ? "POST" : "GET";
-  return { method, path, query: Object.keys(query.shape).filter((name) => !(name in body.shape)), bareField };
+  return {
+    method,
+    path,
+    query: Object.keys(query.shape).filter((name) => !Object.hasOwn(body.shape, name)),
+    bareField,
+  };
 }
 
 /** Returns a delimiter that no part of an identifier contains, usually `$`. */
@@ -51,7 +57,7 @@ export function httpRequest(
   const path = shape.path
     .replace("{id}", encodeURIComponent(id.length === 0 ? delimiter : id.join(delimiter)))
     .replace("{index_name}", encodeURIComponent(indexName));
-  const content = shape.bareField === undefined ? body : body[shape.bareField];
+  const content = shape.bareField === undefined ? body : ownValue(body, shape.bareField);
   return {
     method: shape.method,
     path: parameters.size === 0 ? path : `${path}?${parameters}`,

@@ -6,6 +6,9 @@ export type Identifier = readonly string[];
 /** The delimiter of identifiers in paths, unless the request specifies another one. */
 export const defaultDelimiter = "$";
 
+/** The branch of every table that requests without a branch refer to. */
+export const mainBranch = "main";
+
 /** The rules for identifiers and delimiters, also for the OpenAPI document. */
 export const identifierLimits = {
   partsMax: 32,

@@ -1,4 +1,5 @@
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
+export { arrowTypeText } from "./arrow-type-text.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
 export { type BodyBounds, bodies, numbers, sqlExpressions } from "./bounds.ts";
 export { closest } from "./closest.ts";
@@ -6,33 +7,50 @@ export * from "./contract.ts";
 export * from "./contracts.ts";
 export { millisecondsOf } from "./duration.ts";
 export * from "./errors.ts";
-export { Context, delimiter, Identity, parsing, pathId } from "./fields.ts";
+export { Context, delimiter, Identity, parsing, pathId, viewDefinitionPrefix } from "./fields.ts";
+export {
+  FunctionDefinition,
+  type FunctionField,
+  formatFields,
+  formatSignature,
+  functionBindingKey,
+  functionErrorsMax,
+  wholeResult,
+} from "./function.ts";
+export { parseFunctionType } from "./function-type.ts";
 export * from "./http-request.ts";
 export * from "./identifier.ts";
 export { withRequestTimeout } from "./kubernetes-timeout.ts";
 export * from "./management/contracts.ts";
 export { catalogPrincipal, jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";
-export type { Job } from "./management/job.ts";
-export { durationText, jobTitle, progressText, rowsDone, rowsText } from "./management/job-progress.ts";
+export type { Job, JobSummary } from "./management/job.ts";
+export {
+  durationText,
+  jobTitle,
+  progressText,
+  queueText,
+  rowsDone,
+  rowsText,
+  stallText,
+  withState,
+} from "./management/job-progress.ts";
 export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";
 export { foundMax } from "./management/search.ts";
-export {
-  readSourceQuery,
-  sourceOfRefresh,
-  sourceOfView,
-  viewDefinitionPrefix,
-} from "./operations/materialized-view.ts";
+export { type JobPriority, jobPriorities } from "./operations/job-options.ts";
+export { readSourceQuery, sourceOfView } from "./operations/materialized-view.ts";
 export { type DeclareTableRequest, type DeclareTableResponse, renamedTo } from "./operations/table.ts";
 export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export type { AlterTransactionAction } from "./operations/transaction.ts";
+export { ownValue } from "./own-value.ts";
 export * from "./platform.ts";
 export { formatTable, printable, surviveOutputErrors } from "./program-output.ts";
 export { amountOf } from "./quantity.ts";
 export * from "./ray-cluster.ts";
 export * from "./remote/contracts.ts";
 export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";
+export type { FunctionColumns, FunctionVersion } from "./remote/function.ts";
 export type { RemoteJobState } from "./remote/job.ts";
 export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
 export { renamed } from "./remote/table.ts";

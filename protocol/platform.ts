@@ -49,12 +49,6 @@ export const runnerRights = [
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
 ] as const;
 
-/** The additional rights of a runner that keeps standbys: it assigns them, and annotates their pods. */
-export const standbyRights = [
-  { apiGroups: ["ray.io"], resources: ["rayjobs"], verbs: ["patch"] },
-  { apiGroups: [""], resources: ["pods"], verbs: ["patch"] },
-] as const;
-
 /** The annotation of a service account that assigns a cloud identity to its pods. */
 export const identityAnnotations = {
   EKS_AUTH: "eks.amazonaws.com/role-arn",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ownValue } from "./own-value.ts";
 
 const units: Readonly<Record<string, number>> = {
   "": 1,
@@ -10,7 +11,7 @@ const pattern = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/;
 /** Returns the number of a Kubernetes quantity such as `500m` or `2Gi`; NaN if it is invalid. */
 export function amountOf(quantity: string | number): number {
   const [, amount, unit = ""] = pattern.exec(String(quantity)) ?? [];
-  return Number(amount) * (units[unit] ?? Number.NaN);
+  return Number(amount) * (ownValue(units, unit) ?? Number.NaN);
 }
 
 /** An amount of memory: a Kubernetes quantity such as `8Gi`, or a number of bytes. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parsing } from "./fields.ts";
+import { ownValue } from "./own-value.ts";
 import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./platform.ts";
 import { Memory } from "./quantity.ts";
 
@@ -216,7 +217,12 @@ function parse(options: unknown, format: (path: PropertyKey[]) => string): Clust
   const parsed = ClusterParameters.safeParse(options, parsing);
   if (parsed.success) return parsed.data;
   throw new ParameterError(
-    parsed.error.issues.map(({ path, message }) => `${format(path) || "the parameters"}: ${message}`),
+    parsed.error.issues.map((issue) => {
+      // The message names the key as the schema spells it, and the caller may have spelled it differently.
+      const unknown = issue.code === "unrecognized_keys" ? issue.keys.map((key) => format([key])) : [];
+      const message = unknown.length > 0 ? `has no parameter ${unknown.join(", ")}` : issue.message;
+      return `${format(issue.path) || "the parameters"}: ${message}`;
+    }),
   );
 }
 
@@ -231,7 +237,7 @@ function toCamelCase(value: unknown, levels = Number.POSITIVE_INFINITY): unknown
   if (levels === 0 || value === null || typeof value !== "object") return value;
   const entries = Object.entries(value).map(([key, each]) => {
     const name = camel(key);
-    return [name, toCamelCase(each, levelsOfOurs[name] ?? levels - 1)];
+    return [name, toCamelCase(each, ownValue(levelsOfOurs, name) ?? levels - 1)];
   });
   return Object.fromEntries(entries);
 }

@@ -1,3 +1,4 @@
+import { ownValue } from "./own-value.ts";
 /**
  * The bounds on SQL expressions, which are checked before Lance parses one. Lance parses and plans recursively and
  * reserves memory for the results of functions such as `repeat` without a limit. docs/internals/rows.md contains the
@@ -17,6 +18,8 @@ export const sqlBounds = {
   depth: 32,
   /** The factor by which nested functions may lengthen a value. */
   growth: 65_536,
+  /** The length of one argument of a function whose cost is the product of the lengths of its arguments. */
+  factor: 256,
 } as const;
 
 /** Matches one token after any white space and comments: a number, a word, a string or quoted name, or an operator. */
@@ -51,6 +54,20 @@ const lengths: Readonly<Record<string, number>> = {
 /** The functions that may replace each character by their third argument. */
 const replacing = ["replace", "regexp_replace"];
 
+/**
+ * The functions whose cost is the product of the lengths of their arguments, and the arguments of which one must be
+ * short. docs/internals/rows.md has the measurements of all functions.
+ */
+const products: Readonly<Record<string, readonly number[]>> = {
+  ...{ levenshtein: [0, 1], strpos: [1], instr: [1], contains_tokens: [1] },
+  ...{ trim: [1], btrim: [1], ltrim: [1], rtrim: [1] },
+  ...{ array_has_all: [0, 1], list_has_all: [0, 1] },
+};
+/** The functions that apply a regular expression again after each match. */
+const repeated = ["regexp_count", "regexp_instr", "regexp_replace"];
+/** Matches a text that is a regular expression with an unbounded repetition at its end only, so that each match is cheap. */
+const cheapPattern = /^'(?:[^*+{|()\\]|\\[^'])*[*+]?'$/;
+
 /** An unclosed parenthesis, bracket or CASE. */
 interface Frame {
   /** The called function; empty for none. */
@@ -66,6 +83,10 @@ interface Argument {
   /** The number or text that is the whole argument; undefined for any other argument. */
   literal: number | string | undefined;
   isEmpty: boolean;
+  /** The number of its tokens, where a call is one after its name. */
+  parts: number;
+  /** The maximum length of its value if it is an array, or a call of `left` or `make_array`. */
+  lengthMax: number | undefined;
 }
 
 /** Returns the reason why an SQL expression is rejected; undefined for one within the bounds. */
@@ -97,12 +118,14 @@ export function problemOfSql(sql: string): string | undefined {
     const { name, growth, args } = top;
     frames.pop();
     top = frames.at(-1) ?? outer;
-    const factor = factorOf(name, args);
+    const factor = problemOfProduct(name, args) ?? factorOf(name, args);
     if (typeof factor === "string") problem = factor;
     else top.growth = Math.max(top.growth, growth * factor);
     if (top.growth > sqlBounds.growth)
       problem = `${name || "CASE"}: produces a value more than ${sqlBounds.growth} times as long`;
     note(top, undefined);
+    const last = top.args.at(-1);
+    if (last?.parts === (name === "[" ? 1 : 2)) last.lengthMax = lengthMaxOf(name, args);
   };
 
   /** The previous token if it was a name. A parenthesis after it begins a call. */
@@ -128,18 +151,20 @@ export function problemOfSql(sql: string): string | undefined {
       else if (operatorWords.has(word)) count(top.chain + 1);
       else if (word === "case") open(frameOf("", true));
       else if (word === "end" && top.isCase) close();
+      else if (word === "from" && top.name === "trim") problem = "trim: write btrim(text, characters) instead";
       else name = word;
     } else if (first === "(" || first === "[" || first === "{") {
       if (before !== "" || first === "[") count(top.chain + 1);
-      open(frameOf(before, false));
+      open(frameOf(first === "[" ? "[" : before, false));
     } else if (first === ")" || first === "]" || first === "}") close();
     else if (first === ",") {
       top.chain = 0;
-      if (isBounded(top.name)) top.args.push({ literal: undefined, isEmpty: true });
+      if (isBounded(top.name)) top.args.push(emptyArgument());
     } else {
       count(top.chain + 1);
       // A sign before a number is part of the literal.
-      if (!((token === "-" || token === "+") && top.args.at(-1)?.isEmpty)) note(top, undefined);
+      // For `left`, it means the length of the rest.
+      if (!((token === "-" || token === "+") && top.args.at(-1)?.isEmpty) || top.name === "left") note(top, undefined);
     }
   }
   return problem;
@@ -151,13 +176,48 @@ function isDigit(character: string): boolean {
   return character >= "0" && character <= "9";
 }
 
-/** Reports whether the arguments of a function determine the length of its result. */
+const measured = new Set([
+  ...[lengths, products].flatMap((names) => Object.keys(names)),
+  ...[...replacing, ...repeated, "arrow_cast", "left", "make_array", "["],
+]);
+
+/** Reports whether the arguments of a function determine its cost or the length of its result. */
 function isBounded(name: string): boolean {
-  return name in lengths || replacing.includes(name) || name === "arrow_cast";
+  return measured.has(name);
+}
+
+function emptyArgument(): Argument {
+  return { literal: undefined, isEmpty: true, parts: 0, lengthMax: undefined };
+}
+
+/** Returns the maximum length of the result of a call or an array; undefined if it is unknown. */
+function lengthMaxOf(name: string, args: readonly Argument[]): number | undefined {
+  if (name === "[" || name === "make_array") return args.length;
+  const { literal } = args[1] ?? {};
+  return name === "left" && typeof literal === "number" ? literal : undefined;
+}
+
+/** Returns the reason why a call is rejected whose cost grows faster than the length of its arguments. */
+function problemOfProduct(name: string, args: readonly Argument[]): string | undefined {
+  const isShort = ({ literal, lengthMax, parts }: Argument) =>
+    typeof literal === "string"
+      ? literal.length - 2 <= sqlBounds.factor
+      : parts <= 2 && lengthMax !== undefined && lengthMax <= sqlBounds.factor;
+  const indices = ownValue(products, name);
+  if (indices !== undefined) {
+    const factors = indices.flatMap((index) => args[index] ?? []);
+    if (factors.length === 0 || factors.some(isShort)) return undefined;
+    return `${name}: its cost is the product of the lengths of its arguments. Write one as a text or an array of up to ${sqlBounds.factor} items, or as left(..., ${sqlBounds.factor})`;
+  }
+  const [text, pattern] = args;
+  if (!repeated.includes(name) || text === undefined || isShort(text)) return undefined;
+  if (name === "regexp_replace" && args.length < 4) return undefined;
+  if (typeof pattern?.literal === "string" && cheapPattern.test(pattern.literal)) return undefined;
+  return `${name}: its cost is the square of the length of the text. Write the text as left(..., ${sqlBounds.factor}), or a pattern without groups and alternatives that repeats only its last part`;
 }
 
 function frameOf(name: string, isCase: boolean): Frame {
-  return { name, isCase, args: [{ literal: undefined, isEmpty: true }], chain: 0, growth: 1 };
+  return { name, isCase, args: [emptyArgument()], chain: 0, growth: 1 };
 }
 
 /** Adds a token to the current argument. A literal counts only if the argument contains no other token. */
@@ -166,11 +226,12 @@ function note({ args }: Frame, literal: number | string | undefined): void {
   if (last === undefined) return;
   last.literal = last.isEmpty ? literal : undefined;
   last.isEmpty = false;
+  last.parts += 1;
 }
 
 /** Returns the factor by which a function lengthens its arguments, or the reason why the call is rejected. */
 function factorOf(name: string, args: readonly Argument[]): number | string {
-  const index = lengths[name];
+  const index = ownValue(lengths, name);
   if (index !== undefined) {
     const counts = index === -1 ? args : args.slice(index, index + 1);
     const numbers = counts.flatMap(({ literal }) => (typeof literal === "number" ? [literal] : []));

@@ -6,6 +6,7 @@ import { ErrorResponse, type ErrorStatus, titleOf } from "../errors.ts";
 import { delimiter, pathId } from "../fields.ts";
 import { httpRequest, requestShape } from "../http-request.ts";
 import { formatIdentifier } from "../identifier.ts";
+import { ownValue } from "../own-value.ts";
 import { type Example, examples } from "./examples.ts";
 import { fieldDescriptions } from "./field-descriptions.ts";
 import { descriptionOf } from "./operation-descriptions.ts";
@@ -30,7 +31,7 @@ export function openApiDocument({
     for (const method of contract.methods) {
       const example = examples.find(({ operation }) => operation === name);
       const operation = operationOf(contract, method, example);
-      paths[contract.path] = { ...paths[contract.path], [method.toLowerCase()]: operation };
+      paths[contract.path] = { ...ownValue(paths, contract.path), [method.toLowerCase()]: operation };
     }
   const document = createDocument({
     openapi: "3.1.0",
@@ -80,13 +81,13 @@ function describeFields(document: ReturnType<typeof createDocument>): void {
   }
 
   function describe(field: object, name: string, path: string): void {
-    const description = fieldDescriptions[`${path}.${name}`] ?? fieldDescriptions[name];
+    const description = ownValue(fieldDescriptions, `${path}.${name}`) ?? ownValue(fieldDescriptions, name);
     if (description !== undefined) Object.assign(field, { description });
   }
 
   /** Reports whether a field, the schema that it refers to, or an alternative has a description. */
   function isDescribed(field: Field): boolean {
-    const referred = schemas[field.$ref?.split("/").at(-1) ?? ""] as Field | undefined;
+    const referred = ownValue(schemas, field.$ref?.split("/").at(-1) ?? "") as Field | undefined;
     return (
       field.description !== undefined ||
       (field.schema !== undefined && isDescribed(field.schema)) ||
@@ -137,7 +138,7 @@ function operationOf(
         ...Object.fromEntries(
           Object.entries<z.ZodType>(contract.query.shape).map(([name, schema]) => [
             name,
-            withExample(schema, fields[name]),
+            withExample(schema, ownValue(fields, name)),
           ]),
         ),
         delimiter: delimiter.optional(),
@@ -160,10 +161,10 @@ function requestBodyOf(contract: AnyContract, example: unknown): NonNullable<Zod
   if (contract.content === "arrow") return { content: rows };
   // If no field is required, an absent body and `null` are the empty request.
   const required = !contract.body.safeParse({}).success;
-  const whole = contract.bareField === undefined ? contract.body : contract.body.shape[contract.bareField];
+  const whole = contract.bareField === undefined ? contract.body : ownValue(contract.body.shape, contract.bareField);
   const schema = required ? whole : contract.body.nullable();
   const { bytes, values, keys, depth } = bodies[contract.bodySize];
-  const description = `At most ${bytes} bytes, ${values} values, ${keys} keys and ${depth} levels.`;
+  const description = `At most ${bytes} bytes, ${values} values, ${keys} keys and ${depth} levels. A null means that an optional field is absent.`;
   return {
     description,
     required,

@@ -1,4 +1,5 @@
 import { type AnyContract, isIdempotent, onlyReads } from "../contract.ts";
+import { ownValue } from "../own-value.ts";
 
 /** The rules of each operation beyond its summary, with the errors that callers can act on, by operation id. */
 export const operationDescriptions: Readonly<Record<string, string>> = {
@@ -108,9 +109,13 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     "Returns the names of Geneva's manifests and clusters in the catalog, and of the runner's Ray clusters.",
   DescribeJob: "404 (code 10) if the job does not exist.",
   CancelJob: "409 if the job has ended. Rows that it has committed stay.",
+  PauseJob:
+    "A paused job stays unchanged. 409 if the job has ended. An attempt that has already begun its last commit may still succeed.",
+  ResumeJob: "A job that is not paused stays unchanged. 409 if the job has ended.",
   RetryJob: "Returns the id of a new job. 409 if the job has not ended or has succeeded.",
   DescribeJobLog: "Returns the lines of the latest attempt. They are the last ones that its runner sent.",
-  ListJobErrors: "Reads Geneva's table of errors. 406 if operations on rows are disabled.",
+  ListJobErrors:
+    "Reads Geneva's table of errors, except for the refresh of a Function. 406 if operations on rows are disabled.",
   ListJobAttempts: "Returns the reason and the last output of each attempt.",
   CreateJobKey: "The key is limited to the attempt, the table and the rights of the opener, and ends with the attempt.",
   ClaimJobAttempt:
@@ -120,6 +125,11 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     "Reports progress and output. The response says whether the job was canceled; 409 means that a later attempt has superseded this one: stop.",
   ReleaseJobAttempt: "For an attempt whose start failed for reasons outside the job.",
   FinishJobAttempt: "409 means that a later attempt has superseded this one.",
+  DescribeJobFunction:
+    "For the process of an attempt. 404 if the column or its Function was dropped, and 400 for a job without a Function.",
+  ReadJobSecrets:
+    "For the process of a running attempt, with the key of that attempt. Every other caller gets 403. 404 if a secret was dropped, and 406 if its encryption key is missing.",
+  RecordJobFunction: "409 means that a later attempt has superseded this one: stop. An ended job stays unchanged.",
   CompactTable:
     "Returns the id of the job, which a runner claims. A job with the same parameters that is open already is returned.",
   BuildTableIndex:
@@ -154,12 +164,25 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   // LanceDB's remote client
   GetLsmWriteSpec: "The catalog has no LSM writes, so that clients write in the usual way.",
   GetLsmStats: "The catalog has no LSM writes.",
+  GetRteSpec: "The catalog has no LSM writes, so that clients write in the usual way.",
+  GetRteStats: "The catalog has no LSM writes.",
   PrewarmTableIndex: "A request for the client's convenience: later queries are correct without it.",
   PrewarmTableData: "A request for the client's convenience: later queries are correct without it.",
+  CreateFunction:
+    "The job is done at once. 400 for a source that no job could run; 406 for packages, conda environments and GPUs.",
+  DescribeFunction: "404 if the Function has no such version.",
+  DropFunction: "400 names the table and the column that use the version.",
+  ListFunctions: "Returns all versions in pages, without their source.",
+  CreateSecret: "406 if the operator has configured no encryption key.",
+  AlterSecret: "Attempts that run keep the former value. 406 if the operator has configured no encryption key.",
+  DescribeSecret: "Returns the name and the times. `updated_at_millis` increases with each new value.",
+  DropSecret: "The columns and the Functions that use the secret remain.",
+  ListSecrets: "Returns names in pages.",
+  ListFunctionErrors: "Each job records at most 1,000 rows. `truncated` is true if the limit omits some of them.",
   DescribeRemoteJob: "404 (code 10) if the job does not exist.",
   CancelRemoteJob: "Rows that the job has committed stay.",
-  PauseRemoteJob: "Always 406. Cancel the job instead; another one continues with the rows without a value.",
-  ResumeRemoteJob: "Always 406. Open the job again instead; it continues with the rows without a value.",
+  PauseRemoteJob: "409 if the job has ended.",
+  ResumeRemoteJob: "409 if the job has ended.",
   ListRemoteJobs: "Returns all jobs without pages.",
   QueryRemoteJobEvents: "The events are the opening, the claims of attempts, and the end.",
 };
@@ -174,11 +197,13 @@ export function descriptionOf(contract: AnyContract): string {
         ? "on the objects that the body names"
         : object.length === 0
           ? "on the catalog"
-          : "on the object in the path";
+          : object.length < path.id.length
+            ? "on the namespace of the object in the path"
+            : "on the object in the path";
     return `\`${role}\` ${place}`;
   });
   return [
-    operationDescriptions[contract.operationId],
+    ownValue(operationDescriptions, contract.operationId),
     roles.length > 0 && `Requires the role ${roles.join(" and ")}.`,
     !onlyReads(contract) && isIdempotent(contract) && "A repeated request has the same result, so it can be retried.",
   ]

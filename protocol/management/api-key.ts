@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { characters, text } from "../bounds.ts";
 import { defineContract } from "../contract.ts";
-import { commonRequest, context, optional, pageQuery, pageResponse } from "../fields.ts";
+import { commonRequest, context, pageQuery, pageResponse } from "../fields.ts";
 import { Grant, KeyOwner, PrincipalName, timeMillis } from "./fields.ts";
 import { onRoot } from "./principal.ts";
 
@@ -17,7 +17,7 @@ export const createApiKey = defineContract({
     .object({
       ...commonRequest,
       principal: KeyOwner,
-      grant: optional(Grant).describe("A role to grant to the principal in the same transaction."),
+      grant: Grant.optional().describe("A role to grant to the principal in the same transaction."),
     })
     .meta({ id: "CreateApiKeyRequest" }),
   response: z

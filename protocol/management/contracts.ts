@@ -10,6 +10,8 @@ import {
   listJobErrors,
   listJobs,
   openJob,
+  pauseJob,
+  resumeJob,
   retryJob,
 } from "./job.ts";
 import {
@@ -20,6 +22,7 @@ import {
   releaseJobAttempt,
   startJobAttempt,
 } from "./job-attempt.ts";
+import { describeJobFunction, readJobSecrets, recordJobFunction } from "./job-function.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
 import { listPolicyProblems, putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
@@ -44,6 +47,8 @@ export const managementContracts = {
   listJobs,
   describeJob,
   cancelJob,
+  pauseJob,
+  resumeJob,
   retryJob,
   describeJobLog,
   listJobErrors,
@@ -54,6 +59,9 @@ export const managementContracts = {
   releaseJobAttempt,
   finishJobAttempt,
   listJobAttempts,
+  describeJobFunction,
+  readJobSecrets,
+  recordJobFunction,
   compactTable,
   buildTableIndex,
   cleanUpTable,

@@ -15,7 +15,7 @@ export const jobPrefix = "job:";
 /** The principal of the jobs that look after Geneva's records. */
 export const catalogPrincipal = "catalog";
 /** The names that the audit uses for the catalog itself. */
-const reserved: readonly string[] = ["operator", "unknown", catalogPrincipal];
+const reserved: readonly string[] = ["unknown", catalogPrincipal];
 
 export const PrincipalName = text(principalLengthMax)
   .min(1, "must not be empty")

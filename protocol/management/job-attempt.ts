@@ -1,19 +1,19 @@
 import { z } from "zod";
 import { characters, map, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { AnsweredProperties, commonRequest, context, count, optional } from "../fields.ts";
+import { AnsweredProperties, commonRequest, context, count } from "../fields.ts";
 import { timeMillis } from "./fields.ts";
-import { Job, jobErrors } from "./job.ts";
+import { Job, JobSummary, jobErrors } from "./job.ts";
 
 const countsMax = 100;
 const platformMax = 20;
 
-const number = z.int().min(1).describe("The number of the attempt, which must be the latest one.");
-const claim = text(characters.name).min(1);
-const ofProcess = optional(claim).describe("The claim of the process that runs the attempt; absent for the runner.");
-const logTail = optional(text(characters.path)).describe("The last lines of its output.");
-const counts = optional(map(count, countsMax));
-const response = z.object({ context, job: Job }).meta({ id: "JobAttemptResponse" });
+export const attempt = z.int().min(1).describe("The number of the attempt, which must be the latest one.");
+export const claim = text(characters.name).min(1);
+const ofProcess = claim.optional().describe("The claim of the process that runs the attempt; absent for the runner.");
+const logTail = text(characters.path).optional().describe("The last lines of its output.");
+const counts = map(count, countsMax).optional();
+const response = z.object({ context, job: JobSummary }).meta({ id: "JobAttemptResponse" });
 
 export const ClaimJobAttemptRequest = z
   .object({
@@ -36,7 +36,7 @@ export const claimJobAttempt = defineContract({
 export const StartJobAttemptRequest = z
   .object({
     ...commonRequest,
-    attempt: number,
+    attempt,
     claim: claim.describe("A random text that identifies the process. No other process can start the attempt."),
   })
   .meta({ id: "StartJobAttemptRequest" });
@@ -46,7 +46,7 @@ export const startJobAttempt = defineContract({
   summary: "Start an attempt in one process, and set the job to Running; an ended job stays unchanged",
   path: "/management/v1/job/{id}/attempt/start",
   body: StartJobAttemptRequest,
-  response,
+  response: z.object({ context, job: Job }).meta({ id: "StartJobAttemptResponse" }),
   errors: jobErrors,
   idempotent: true,
   access: onPath("writer", "runner"),
@@ -55,11 +55,11 @@ export const startJobAttempt = defineContract({
 export const HeartbeatJobAttemptRequest = z
   .object({
     ...commonRequest,
-    attempt: number,
+    attempt,
     claim: ofProcess,
     progress: counts.describe("All counts of the progress."),
     log_tail: logTail,
-    reason: optional(text(characters.path)).describe("The reason of a wait; empty when the attempt no longer waits."),
+    reason: text(characters.path).optional().describe("The reason of a wait; empty when the attempt no longer waits."),
   })
   .meta({ id: "HeartbeatJobAttemptRequest" });
 
@@ -79,7 +79,7 @@ export const releaseJobAttempt = defineContract({
   operationId: "ReleaseJobAttempt",
   summary: "Remove an attempt that has not started; it does not count as an attempt",
   path: "/management/v1/job/{id}/attempt/release",
-  body: z.object({ ...commonRequest, attempt: number }).meta({ id: "ReleaseJobAttemptRequest" }),
+  body: z.object({ ...commonRequest, attempt }).meta({ id: "ReleaseJobAttemptRequest" }),
   response,
   errors: jobErrors,
   access: onPath("writer", "runner"),
@@ -88,12 +88,19 @@ export const releaseJobAttempt = defineContract({
 export const FinishJobAttemptRequest = z
   .object({
     ...commonRequest,
-    attempt: number,
+    attempt,
     claim: ofProcess,
-    status: optional(z.enum(["Succeeded", "Failed"])).describe(
-      "The status of the job; absent if another attempt may follow.",
-    ),
-    reason: optional(text(characters.path)).describe("Why the attempt failed."),
+    status: z
+      .enum(["Succeeded", "Failed"])
+      .optional()
+      .describe("The status of the job; absent if another attempt may follow."),
+    interrupted: z
+      .boolean()
+      .optional()
+      .describe(
+        "True if its runner stopped: the attempt does not count, and another runner may claim the next one at once.",
+      ),
+    reason: text(characters.path).optional().describe("Why the attempt failed."),
     progress: counts,
     result: counts.describe("The result of a successful job."),
     log_tail: logTail,

@@ -1,4 +1,4 @@
-import type { Job } from "./job.ts";
+import type { JobSummary } from "./job.ts";
 
 /** The stages of a backfill and the counters of their times, which are sums over all workers. */
 const stages = {
@@ -11,7 +11,7 @@ const stages = {
 } as const;
 
 /** Returns the title of a job, such as `Fill title_length`. */
-export function jobTitle({ operation, parameters: { column } }: Pick<Job, "operation" | "parameters">): string {
+export function jobTitle({ operation, column }: Pick<JobSummary, "operation" | "column">): string {
   if (operation === "BuildTableIndex") return `Index ${column}`;
   if (column !== undefined) return `Fill ${column}`;
   if (operation.endsWith("MaterializedView")) return "Refresh the view";
@@ -20,33 +20,68 @@ export function jobTitle({ operation, parameters: { column } }: Pick<Job, "opera
 }
 
 /**
- * Returns a text such as `250/1000 rows, 50 rows/s, 15 s left, 4 workers; compute 12 s, commit 1 s`; empty while nothing
+ * Returns a text such as `250/1,000 rows, 50 rows/s, 15 s left, 4 workers; compute 12 s, commit 1 s`; empty while nothing
  * is known. Times of stages are sums over all workers.
  */
-export function progressText({ status, progress }: Pick<Job, "status" | "progress">): string {
+export function progressText({ status, progress }: Pick<JobSummary, "status" | "progress">): string {
   const { rows_total: total, rows_per_second: rate = 0, workers_active: active, workers_pending = 0 } = progress;
   if (total === undefined) return "";
   const isRunning = status === "Running";
   const left =
-    isRunning && rate > 0 ? [`${rate} rows/s`, `${durationText((total - rowsDone(progress)) / rate)} left`] : [];
+    isRunning && rate > 0
+      ? [`${counted(rate)} rows/s`, `${durationText((total - rowsDone(progress)) / rate)} left`]
+      : [];
   const pending = workers_pending === 0 ? "" : ` and ${workers_pending} pending`;
   const workers = isRunning && active !== undefined ? [`${active} workers${pending}`] : [];
   const rows = [rowsText(progress), ...left, ...workers].join(", ");
   return [rows, stagesText(progress)].filter((text) => text !== "").join("; ");
 }
 
-/** Returns a count such as `250/1000 rows`. A job whose rows all have values already has none to compute. */
-export function rowsText(progress: Job["progress"]): string {
-  const { rows_total = 0 } = progress;
-  return rows_total === 0 ? "no rows to compute" : `${rowsDone(progress)}/${rows_total} rows`;
+/** Returns a text such as `no progress for 45 min`; empty for a job that has not stalled. */
+export function stallText({ stalled_since_millis: since }: Pick<JobSummary, "stalled_since_millis">): string {
+  return since === undefined ? "" : `no progress for ${durationText((Date.now() - since) / 1000)}`;
 }
 
+/** Returns `paused` for a paused job. */
+export function pauseText({ paused_at_millis: since }: Pick<JobSummary, "paused_at_millis">): string {
+  return since === undefined ? "" : "paused";
+}
+
+/** Returns a text such as `position 3 in the queue, high priority`; empty for a job that does not wait for a runner. */
+export function queueText({
+  queue_position: position,
+  priority,
+}: Pick<JobSummary, "queue_position" | "priority">): string {
+  if (position === undefined) return "";
+  return `position ${counted(position)} in the queue${priority === "normal" ? "" : `, ${priority} priority`}`;
+}
+
+/** Returns a text about the rows of a job, followed by its pause, its stall or its position in the queue. */
+export function withState(
+  rows: string,
+  job: Parameters<typeof pauseText>[0] & Parameters<typeof stallText>[0] & Parameters<typeof queueText>[0],
+): string {
+  return [rows, pauseText(job), stallText(job), queueText(job)].filter((text) => text !== "").join("; ");
+}
+
+/** Returns a count such as `250/1,000 rows`. A job whose rows all have values already has none to compute. */
+export function rowsText(progress: JobSummary["progress"]): string {
+  const { rows_total = 0 } = progress;
+  return rows_total === 0 ? "no rows to compute" : `${counted(rowsDone(progress))}/${counted(rows_total)} rows`;
+}
+
+const counted = (count: number) => count.toLocaleString("en");
+
 /** Returns the number of computed rows. Rows in checkpoints are computed, but not committed yet. */
-export function rowsDone({ rows_committed = 0, rows_checkpointed = 0, rows_total = 0 }: Job["progress"]): number {
+export function rowsDone({
+  rows_committed = 0,
+  rows_checkpointed = 0,
+  rows_total = 0,
+}: JobSummary["progress"]): number {
   return Math.max(rows_committed, Math.min(rows_checkpointed, rows_total));
 }
 
-function stagesText(progress: Job["progress"]): string {
+function stagesText(progress: JobSummary["progress"]): string {
   const times = Object.entries(stages).flatMap(([stage, counter]) => {
     const millis = progress[counter] ?? 0;
     return millis > 0 ? [`${stage} ${durationText(millis / 1000)}`] : [];

@@ -7,11 +7,11 @@ import {
   context,
   count,
   id,
-  optional,
   pageQuery,
   pageResponse,
   queryBoolean,
 } from "../fields.ts";
+import { jobPriorities } from "../operations/job-options.ts";
 import { transactionStatuses } from "../transaction-status.ts";
 import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
 import { shown } from "./row.ts";
@@ -25,8 +25,8 @@ export const JobCounts = z.record(z.string(), count).meta({
     "Counts by name, such as `rows_committed`, `rows_total`, `rows_per_second`, `compute_millis` and `published_version`.",
 });
 
-/** A job in responses of management. */
-export const Job = z
+/** A job in lists, without the parameters, which may be long. */
+export const JobSummary = z
   .object({
     job_id: jobId,
     status: z.enum(transactionStatuses),
@@ -34,14 +34,25 @@ export const Job = z
     objects: z.array(id).describe("The identifiers of the objects that the job changes, the main one first."),
     principal: z.string().describe("The principal that opened the job."),
     request_id: z.string(),
-    parameters: AnsweredProperties.describe(
-      "The fields of the request that opened the job, as text. They never change.",
-    ),
+    column: z.string().optional().describe("The column that the job fills or indexes."),
     progress: JobCounts.describe("The progress of the latest attempt, without unknown counts."),
     result: JobCounts.describe("The result of a successful job."),
+    priority: z.enum(jobPriorities).describe("The order of the job among those of its principal."),
+    queue_position: z
+      .int()
+      .min(1)
+      .optional()
+      .describe("The expected position of a job that waits for a runner among all such jobs; 1 is the next one."),
     attempt: count.describe("The number of the latest attempt; 0 before the first."),
+    interruptions: count.describe(
+      "The number of attempts that a pause or the stop of a runner interrupted. They do not count.",
+    ),
+    paused_at_millis: timeMillis.optional().describe("The time since which an open job is paused."),
     started_at_millis: timeMillis.optional().describe("The start of the latest attempt."),
     heartbeat: z.string().optional().describe("The time of the latest heartbeat of the latest attempt."),
+    stalled_since_millis: timeMillis
+      .optional()
+      .describe("The time of the latest progress of a running job, if it is longer ago than TILTYARD_STALLED_AFTER."),
     reason: z
       .string()
       .optional()
@@ -51,7 +62,13 @@ export const Job = z
     updated_at_millis: timeMillis,
     ended_at_millis: timeMillis.optional(),
   })
-  .meta({ id: "Job" });
+  .meta({ id: "JobSummary" });
+export type JobSummary = z.infer<typeof JobSummary>;
+
+/** A job in responses of management. */
+export const Job = JobSummary.extend({
+  parameters: AnsweredProperties.describe("The fields of the request that opened the job, as text. They never change."),
+}).meta({ id: "Job" });
 export type Job = z.infer<typeof Job>;
 
 export const openJob = defineContract({
@@ -61,18 +78,18 @@ export const openJob = defineContract({
   body: z
     .object({
       ...commonRequest,
-      column: optional(text(characters.path).min(1)).describe("The column that the job fills."),
+      column: text(characters.path).min(1).optional().describe("The column that the job fills."),
     })
     .meta({ id: "OpenJobRequest" }),
   response: z.object({ context, job_id: jobId }).meta({ id: "OpenJobResponse" }),
   status: 201,
-  errors: [404],
+  errors: [404, 429],
   access: onPath("writer"),
 });
 
 export const listJobs = defineContract({
   operationId: "ListJobs",
-  summary: "List the jobs of a namespace and its descendants, latest first",
+  summary: "List the jobs of a namespace and its descendants without their parameters, latest first",
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/job/list",
   query: z.object({
@@ -82,7 +99,7 @@ export const listJobs = defineContract({
     status: statusesInQuery.optional(),
     ascending: queryBoolean.optional().describe("Sorts the oldest first."),
   }),
-  response: z.object({ context, jobs: z.array(Job), ...pageResponse }).meta({ id: "ListJobsResponse" }),
+  response: z.object({ context, jobs: z.array(JobSummary), ...pageResponse }).meta({ id: "ListJobsResponse" }),
   access: onPath("reader", "runner"),
 });
 
@@ -141,13 +158,33 @@ export const cancelJob = defineContract({
   access: onPath("writer"),
 });
 
+export const pauseJob = defineContract({
+  operationId: "PauseJob",
+  summary: "Pause a job; its attempt stops within seconds and does not count, and its committed rows stay",
+  path: "/management/v1/job/{id}/pause",
+  response: z.object({ context, job: Job }).meta({ id: "PauseJobResponse" }),
+  errors: jobErrors,
+  idempotent: true,
+  access: onPath("writer"),
+});
+
+export const resumeJob = defineContract({
+  operationId: "ResumeJob",
+  summary: "Resume a paused job; its next attempt fills the rows that still have no value",
+  path: "/management/v1/job/{id}/resume",
+  response: z.object({ context, job: Job }).meta({ id: "ResumeJobResponse" }),
+  errors: jobErrors,
+  idempotent: true,
+  access: onPath("writer"),
+});
+
 export const retryJob = defineContract({
   operationId: "RetryJob",
   summary: "Open a failed or canceled job again with the same parameters; it fills the rows that still have no value",
   path: "/management/v1/job/{id}/retry",
   response: z.object({ context, job_id: jobId }).meta({ id: "RetryJobResponse" }),
   status: 201,
-  errors: jobErrors,
+  errors: [...jobErrors, 429],
   access: onPath("writer"),
 });
 
@@ -174,11 +211,14 @@ const JobFailure = z
     row_address: z.string().optional().describe("The address of the row, if Geneva knows it."),
     timestamp: z.string(),
   })
-  .meta({ id: "JobFailure", description: "An error of a batch or a row that Geneva recorded." });
+  .meta({
+    id: "JobFailure",
+    description: "An error of a batch or a row that Geneva, or a refresh of a Function, recorded.",
+  });
 
 export const listJobErrors = defineContract({
   operationId: "ListJobErrors",
-  summary: `List the first ${shown.rows} errors that Geneva recorded for batches or rows of a job`,
+  summary: `List the first ${shown.rows} errors of batches or rows of a job`,
   methods: ["GET"],
   path: "/management/v1/job/{id}/error/list",
   response: z.object({ context, errors: z.array(JobFailure) }).meta({ id: "ListJobErrorsResponse" }),

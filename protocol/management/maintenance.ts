@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { characters, numbers, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, fieldPath, branch as inBranch, optional, word } from "../fields.ts";
+import { commonRequest, context, count, fieldPath, branch as inBranch, word } from "../fields.ts";
+import { jobFields } from "../operations/job-options.ts";
 
 /** The response of operations that open maintenance jobs. */
 const MaintenanceResponse = z
@@ -11,17 +12,19 @@ const MaintenanceResponse = z
 /** The branch is part of the schema so that other branches are rejected instead of ignored, which would change `main`. */
 const branch = inBranch.describe("Only `main`: jobs do not maintain other branches.");
 
-/** The fields about the execution of a job, which all these operations share. */
+/** The fields about the execution of a job on many workers. */
 const running = {
-  concurrency: optional(count.min(1)).describe(
-    "The maximum number of concurrent Ray tasks; limited only by the Ray cluster when absent.",
-  ),
-  cluster: optional(text(characters.name)).describe(
-    "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
-  ),
+  ...jobFields,
+  concurrency: count
+    .min(1)
+    .optional()
+    .describe("The maximum number of concurrent Ray tasks; limited only by the Ray cluster when absent."),
+  cluster: text(characters.name)
+    .optional()
+    .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),
 };
 
-export const compactFields = { ...running, target_rows_per_fragment: optional(count.min(1)) };
+export const compactFields = { ...running, target_rows_per_fragment: count.min(1).optional() };
 
 /** The types of indices that jobs build. */
 const jobIndexTypes = [
@@ -33,22 +36,25 @@ export const buildIndexFields = {
   ...running,
   column: fieldPath,
   index_type: word(jobIndexTypes),
-  name: optional(text(characters.name).min(1)).describe(
-    "The name of the index; the column with the suffix `_idx` when absent.",
-  ),
-  distance_type: optional(word(["l2", "cosine", "dot", "hamming"])),
-  num_partitions: optional(count.min(1).max(numbers.partitions)),
-  num_sub_vectors: optional(count.min(1).max(numbers.subVectors)),
+  name: text(characters.name)
+    .min(1)
+    .optional()
+    .describe("The name of the index; the column with the suffix `_idx` when absent."),
+  distance_type: word(["l2", "cosine", "dot", "hamming"]).optional(),
+  num_partitions: count.min(1).max(numbers.partitions).optional(),
+  num_sub_vectors: count.min(1).max(numbers.subVectors).optional(),
 };
 
 export const cleanUpFields = {
+  ...jobFields,
   cluster: running.cluster,
-  older_than_seconds: optional(count).describe(
-    "The minimum age in seconds of versions to delete; 14 days when absent.",
-  ),
-  keep_versions: optional(count.min(1)).describe(
-    "The number of the latest versions to keep regardless of their age; 1 when absent.",
-  ),
+  older_than_seconds: count
+    .optional()
+    .describe("The minimum age in seconds of versions to delete; 14 days when absent."),
+  keep_versions: count
+    .min(1)
+    .optional()
+    .describe("The number of the latest versions to keep regardless of their age; 1 when absent."),
 };
 
 export const compactTable = defineContract({
@@ -58,7 +64,7 @@ export const compactTable = defineContract({
   body: z.object({ ...commonRequest, branch, ...compactFields }).meta({ id: "CompactTableRequest" }),
   response: MaintenanceResponse,
   status: 202,
-  errors: [404, 409],
+  errors: [404, 409, 429],
   access: onPath("writer"),
 });
 
@@ -69,7 +75,7 @@ export const buildTableIndex = defineContract({
   body: z.object({ ...commonRequest, branch, ...buildIndexFields }).meta({ id: "BuildTableIndexRequest" }),
   response: MaintenanceResponse,
   status: 202,
-  errors: [404, 409],
+  errors: [404, 409, 429],
   access: onPath("writer"),
 });
 
@@ -80,6 +86,6 @@ export const cleanUpTable = defineContract({
   body: z.object({ ...commonRequest, branch, ...cleanUpFields }).meta({ id: "CleanUpTableRequest" }),
   response: MaintenanceResponse,
   status: 202,
-  errors: [404, 409],
+  errors: [404, 409, 429],
   access: onPath("writer"),
 });

@@ -41,6 +41,7 @@ export type ShownValue = z.infer<typeof Value>;
 const Column = z
   .object({
     name: z.string(),
+    type: z.string().describe("The type, such as `timestamp[us, tz=UTC]` or `fixed_size_list<float32, 768>`."),
     is_shown: z.boolean().describe("False if the values have no text. They are null in this response."),
   })
   .meta({ id: "ShownColumn" });
@@ -81,6 +82,10 @@ export const listTableRows = defineContract({
       columns: z.array(Column).describe("The columns of the rows, in their order."),
       columns_in_all: count.describe("The number of the table's columns."),
       rows: z.array(z.array(Value.nullable())).describe("The values of a row, in the order of the columns."),
+      distances: z
+        .array(z.number())
+        .optional()
+        .describe("The distances of the rows to the example; present only with `like`."),
       next_offset: count
         .optional()
         .describe(`The offset of the first omitted row, if the rows exceed ${shown.answerBytes} bytes.`),

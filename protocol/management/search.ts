@@ -1,10 +1,13 @@
 import { z } from "zod";
-import { characters, text } from "../bounds.ts";
+import { text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { context, id, queryInteger } from "../fields.ts";
 
 /** The maximum and default number of namespaces, of tables and of columns that a search returns. */
 export const foundMax = 200;
+
+/** The maximum length of a search, whose comparison with a long name costs the product of both lengths. */
+const searchedMax = 64;
 
 export const searchNamespace = defineContract({
   operationId: "SearchNamespace",
@@ -12,7 +15,7 @@ export const searchNamespace = defineContract({
   methods: ["GET"],
   path: "/management/v1/namespace/{id}/search",
   query: z.object({
-    name: text(characters.name)
+    name: text(searchedMax)
       .min(1)
       .refine((name) => !/\p{Cc}/u.test(name), "must not contain control characters")
       .describe(

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, id, optional, pageQuery, pageResponse } from "../fields.ts";
+import { commonRequest, context, id, pageQuery, pageResponse } from "../fields.ts";
 import { timeMillis } from "./fields.ts";
 
 /** The id of a dropped table, which the catalog stores in 32 bits. */
@@ -38,7 +38,7 @@ export const undropTable = defineContract({
       dropped_id: droppedId.describe(
         "The id from ListDroppedTables. The path contains the identifier that the table had.",
       ),
-      new_id: optional(id).describe("The identifier after the undrop; the earlier one when absent."),
+      new_id: id.optional().describe("The identifier after the undrop; the earlier one when absent."),
     })
     .meta({ id: "UndropTableRequest" }),
   response: z.object({ context, transaction_id: z.string(), id }).meta({ id: "UndropTableResponse" }),
@@ -75,8 +75,9 @@ export const listTableViews = defineContract({
   summary: "List the materialized views whose source is a table, as far as the caller may read them",
   methods: ["GET"],
   path: "/management/v1/table/{id}/view/list",
+  query: z.object(pageQuery),
   response: z
-    .object({ context, views: z.array(id).describe("The views that were created through the catalog.") })
+    .object({ context, views: z.array(id).describe("The identifiers of the views."), ...pageResponse })
     .meta({ id: "ListTableViewsResponse" }),
   errors: [404],
   access: onPath("reader"),

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { characters, entries, items, list, map, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, datasetErrors, fieldPath, optional } from "../fields.ts";
+import { commonRequest, context, count, datasetErrors, fieldPath } from "../fields.ts";
 import { type Identifier, parseIdentifier } from "../identifier.ts";
+import { jobFields, withJobOptions } from "./job-options.ts";
 
 const viewKinds = ["query", "udtf", "chunker"] as const;
 
@@ -13,16 +14,16 @@ const UdtfEntry = z
     udtf_sha: text(characters.name).describe("The SHA-256 of the content of `udtf`, in hexadecimal digits."),
     udtf_name: text(characters.name),
     udtf_version: text(characters.name),
-    input_columns: optional(list(fieldPath, items.columns)),
-    partition_by: optional(fieldPath),
-    partition_by_indexed_column: optional(fieldPath),
-    num_cpus: optional(z.number()),
-    num_gpus: optional(z.number()),
-    memory: optional(z.int()).describe("The size in bytes."),
-    error_handling: optional(map(z.unknown(), entries.properties)),
-    batch: optional(z.boolean()),
-    manifest: optional(text(characters.document)),
-    manifest_checksum: optional(text(characters.name)).describe("The client's own checksum of `manifest`."),
+    input_columns: list(fieldPath, items.columns).optional(),
+    partition_by: fieldPath.optional(),
+    partition_by_indexed_column: fieldPath.optional(),
+    num_cpus: z.number().optional(),
+    num_gpus: z.number().optional(),
+    memory: z.int().optional().describe("The size in bytes."),
+    error_handling: map(z.unknown(), entries.properties).optional(),
+    batch: z.boolean().optional(),
+    manifest: text(characters.document).optional(),
+    manifest_checksum: text(characters.name).optional().describe("The client's own checksum of `manifest`."),
   })
   .meta({ id: "MaterializedViewUdtfEntry" });
 
@@ -50,18 +51,6 @@ export function sourceOfView(request: { readonly source_query: string }): Identi
   return query === undefined ? undefined : parseIdentifier(query.source_table);
 }
 
-/** The prefix of the table properties that define a view. The job of a refresh has them as parameters too. */
-export const viewDefinitionPrefix = "materialized_view.";
-
-/**
- * Returns the table that the job of a refresh reads; undefined for other jobs. The source is a parameter, so it cannot
- * change after the job is opened.
- */
-export function sourceOfRefresh(parameters: Readonly<Record<string, string>>): Identifier | undefined {
-  const source_query = parameters[`${viewDefinitionPrefix}source_query`];
-  return source_query === undefined ? undefined : sourceOfView({ source_query });
-}
-
 export const createMaterializedView = defineContract({
   operationId: "CreateMaterializedView",
   summary: "Create a materialized view, which jobs fill",
@@ -74,9 +63,9 @@ export const createMaterializedView = defineContract({
         "The query in Geneva's format, which the catalog stores unchanged.",
       ),
       output_schema: z.base64().max(characters.document).describe("An Arrow schema as an IPC message, in Base64."),
-      udtf_spec: optional(UdtfEntry),
-      with_no_data: optional(z.boolean()).describe("False opens the first refresh; true when absent."),
-      auto_refresh: optional(z.boolean()),
+      udtf_spec: UdtfEntry.optional(),
+      with_no_data: z.boolean().optional().describe("False opens the first refresh; true when absent."),
+      auto_refresh: z.boolean().optional(),
     })
     .meta({ id: "CreateMaterializedViewRequest" }),
   response: z
@@ -87,7 +76,7 @@ export const createMaterializedView = defineContract({
     })
     .meta({ id: "CreateMaterializedViewResponse" }),
   status: 201,
-  errors: datasetErrors,
+  errors: [...datasetErrors, 429],
   bodySize: "large",
   access: onPath("writer"),
   // The response reveals the version of the source, and refreshes copy its rows.
@@ -101,24 +90,25 @@ export const refreshMaterializedView = defineContract({
   operationId: "RefreshMaterializedView",
   summary: "Open a job that refreshes a materialized view",
   path: "/v1/materialized_view/{id}/refresh",
-  body: z
-    .object({
+  body: withJobOptions(
+    z.object({
       ...commonRequest,
-      src_version: optional(count),
-      max_rows_per_fragment: optional(z.int()),
-      concurrency: optional(z.int()),
-      intra_applier_concurrency: optional(z.int()),
-      source_task_size: optional(z.int()),
-      cluster: optional(text(characters.name)),
-      output_limit: optional(z.int()).describe("The maximum number of rows of the view; only for chunker views."),
-      manifest: optional(text(characters.document)),
-    })
-    .meta({ id: "RefreshMaterializedViewRequest" }),
+      src_version: count.optional(),
+      max_rows_per_fragment: z.int().optional(),
+      concurrency: z.int().optional(),
+      intra_applier_concurrency: z.int().optional(),
+      source_task_size: z.int().optional(),
+      cluster: text(characters.name).optional(),
+      output_limit: z.int().optional().describe("The maximum number of rows of the view; only for chunker views."),
+      manifest: text(characters.document).optional(),
+      ...jobFields,
+    }),
+  ).meta({ id: "RefreshMaterializedViewRequest" }),
   response: z
     .object({ context, job_id: z.string().describe("The id of the transaction that tracks the refresh.") })
     .meta({ id: "RefreshMaterializedViewResponse" }),
   status: 202,
-  errors: [404, 409],
+  errors: [404, 409, 429],
   bodySize: "large",
   access: onPath("writer"),
 });

@@ -4,7 +4,6 @@ import {
   AnsweredProperties,
   commonRequest,
   context,
-  optional,
   Properties,
   pageQuery,
   pageResponse,
@@ -19,8 +18,8 @@ export const createNamespace = defineContract({
   body: z
     .object({
       ...commonRequest,
-      mode: optional(word(["Create", "ExistOk", "Overwrite"])),
-      properties: optional(Properties),
+      mode: word(["Create", "ExistOk", "Overwrite"]).optional(),
+      properties: Properties.optional(),
     })
     .meta({ id: "CreateNamespaceRequest" }),
   response: z
@@ -61,8 +60,8 @@ export const dropNamespace = defineContract({
   body: z
     .object({
       ...commonRequest,
-      mode: optional(word(["Fail", "Skip"])),
-      behavior: optional(word(["Restrict", "Cascade"])),
+      mode: word(["Fail", "Skip"]).optional(),
+      behavior: word(["Restrict", "Cascade"]).optional(),
     })
     .meta({ id: "DropNamespaceRequest" }),
   response: z

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { characters, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { commonRequest, context, count, optional, pageQuery, pageResponse } from "../fields.ts";
+import { commonRequest, context, count, pageQuery, pageResponse } from "../fields.ts";
 
 const BranchContents = z
   .object({
@@ -33,10 +33,10 @@ export const createTableBranch = defineContract({
     .object({
       ...commonRequest,
       name: text(characters.name).min(1),
-      from_branch: optional(text(characters.name)).describe(
-        "The branch from which the new branch begins; the main branch when absent.",
-      ),
-      from_version: optional(count).describe("The version at which the branch begins; the latest one when absent."),
+      from_branch: text(characters.name)
+        .optional()
+        .describe("The branch from which the new branch begins; the main branch when absent."),
+      from_version: count.optional().describe("The version at which the branch begins; the latest one when absent."),
     })
     .meta({ id: "CreateTableBranchRequest" }),
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "CreateTableBranchResponse" }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { characters, items, list, map, numbers, sqlExpression, text } from "../bounds.ts";
+import { characters, items, list, map, numberList, numbers, sqlExpression, sqlValue, text } from "../bounds.ts";
 import { arrowFile, defineContract, onPath } from "../contract.ts";
 import {
   AnsweredProperties,
@@ -11,29 +11,30 @@ import {
   datasetReadErrors,
   fieldChanges,
   fieldPath,
-  optional,
   Properties,
   queryBoolean,
   queryInteger,
   queryList,
   shownAs,
+  TableProperties,
   word,
 } from "../fields.ts";
 
 const transaction_id = z.string().optional();
 
 /** A map of texts in a query parameter, as JSON. */
-const queryMap = text(characters.path)
-  .transform((given, context): unknown => {
-    try {
-      return JSON.parse(given);
-    } catch {
-      context.addIssue({ code: "custom", message: "must be JSON" });
-      return z.NEVER;
-    }
-  })
-  .pipe(Properties)
-  .meta(shownAs({ type: "string" }));
+const queryMap = (schema: typeof Properties) =>
+  text(characters.path)
+    .transform((given, context): unknown => {
+      try {
+        return JSON.parse(given);
+      } catch {
+        context.addIssue({ code: "custom", message: "must be JSON" });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema)
+    .meta(shownAs({ type: "string" }));
 
 export const createTable = defineContract({
   operationId: "CreateTable",
@@ -42,8 +43,10 @@ export const createTable = defineContract({
   content: "arrow",
   query: z.object({
     mode: word(["Create", "ExistOk", "Overwrite"]).optional(),
-    properties: queryMap.optional().describe("The table's properties, as a JSON object."),
-    storage_options: queryMap.optional().describe("Not supported: the catalog writes with its own options."),
+    properties: queryMap(TableProperties).optional().describe("The table's properties, as a JSON object."),
+    storage_options: queryMap(Properties)
+      .optional()
+      .describe("Not supported: the catalog writes with its own options."),
   }),
   response: z
     .object({
@@ -116,11 +119,11 @@ export const updateTable = defineContract({
     .object({
       ...commonRequest,
       branch,
-      predicate: optional(sqlExpression().min(1)),
-      updates: fieldChanges(list(sqlExpression(), 2).min(2), ([path]) => path).describe(
+      predicate: sqlExpression().min(1).optional(),
+      updates: fieldChanges(list(sqlValue(), 2).min(2), ([path]) => path).describe(
         "Pairs of a field's path and the SQL expression of its new value.",
       ),
-      properties: optional(Properties).describe(
+      properties: Properties.optional().describe(
         "Not supported: the operation does not change the properties of the table.",
       ),
     })
@@ -152,40 +155,40 @@ export const deleteFromTable = defineContract({
   onRows: true,
 });
 
-const term = { terms: text(characters.text), column: optional(fieldPath) };
+const term = { terms: text(characters.text), column: fieldPath.optional() };
 
 export const MatchQuery = z
   .object({
     ...term,
-    boost: optional(z.number()),
-    fuzziness: optional(count.max(numbers.candidates)),
-    max_expansions: optional(count.max(numbers.candidates)),
-    operator: optional(word(["And", "Or"])),
-    prefix_length: optional(count.max(numbers.candidates)),
+    boost: z.number().optional(),
+    fuzziness: count.max(numbers.candidates).optional(),
+    max_expansions: count.max(numbers.candidates).optional(),
+    operator: word(["And", "Or"]).optional(),
+    prefix_length: count.max(numbers.candidates).optional(),
   })
   .meta({ id: "MatchQuery" });
 
 export const PhraseQuery = z
-  .object({ ...term, slop: optional(count.max(numbers.candidates)) })
+  .object({ ...term, slop: count.max(numbers.candidates).optional() })
   .meta({ id: "PhraseQuery" });
 
 /** A full-text query. Exactly one of its members determines the kind. */
 export const FtsQuery = z
   .object({
-    match: optional(MatchQuery),
-    phrase: optional(PhraseQuery),
+    match: MatchQuery.optional(),
+    phrase: PhraseQuery.optional(),
     get boost() {
-      return optional(z.object({ positive: FtsQuery, negative: FtsQuery, negative_boost: optional(z.number()) }));
+      return z.object({ positive: FtsQuery, negative: FtsQuery, negative_boost: z.number().optional() }).optional();
     },
-    multi_match: optional(z.object({ match_queries: list(MatchQuery, items.clauses).min(1) })),
+    multi_match: z.object({ match_queries: list(MatchQuery, items.clauses).min(1) }).optional(),
     get boolean() {
-      return optional(
-        z.object({
+      return z
+        .object({
           should: list(FtsQuery, items.clauses),
           must: list(FtsQuery, items.clauses),
           must_not: list(FtsQuery, items.clauses),
-        }),
-      );
+        })
+        .optional();
     },
   })
   .meta({ id: "FtsQuery" });
@@ -194,43 +197,43 @@ export type FtsQuery = z.infer<typeof FtsQuery>;
 /** A query on the rows of a table, which is the body of QueryTable and related operations. */
 const query = {
   branch,
-  version: optional(count).describe("The number of the version; the latest one when absent."),
+  version: count.optional().describe("The number of the version; the latest one when absent."),
   k: count.describe("The maximum number of rows."),
-  offset: optional(count),
-  columns: optional(
-    z.object({
-      column_names: optional(list(fieldPath, items.columns)),
-      column_aliases: optional(map(sqlExpression(characters.path).min(1), items.columns)),
-    }),
-  ),
-  filter: optional(sqlExpression()),
-  prefilter: optional(z.boolean()).describe("Applies the filter before the search; true when absent."),
-  with_row_id: optional(z.boolean()),
-  fast_search: optional(z.boolean()),
-  vector: optional(
-    z.object({
-      single_vector: optional(list(z.number(), items.dimensions)),
-      multi_vector: optional(list(list(z.number(), items.dimensions), items.vectors)),
-    }),
-  ),
-  vector_column: optional(fieldPath),
-  distance_type: optional(text(characters.name)),
-  lower_bound: optional(z.number()),
-  upper_bound: optional(z.number()),
-  nprobes: optional(count.max(numbers.partitions)).describe("Ignored with minimum_nprobes or maximum_nprobes."),
-  minimum_nprobes: optional(z.int().min(1).max(numbers.partitions)),
-  maximum_nprobes: optional(z.int().min(1).max(numbers.partitions)),
-  ef: optional(count.max(numbers.candidates)),
-  refine_factor: optional(count.max(numbers.candidates)),
-  bypass_vector_index: optional(z.boolean()),
-  full_text_query: optional(
-    z.object({
-      string_query: optional(
-        z.object({ query: text(characters.text), columns: optional(list(fieldPath, items.columns)) }),
-      ),
-      structured_query: optional(z.object({ query: FtsQuery })),
-    }),
-  ),
+  offset: count.optional(),
+  columns: z
+    .object({
+      column_names: list(fieldPath, items.columns).optional(),
+      column_aliases: map(sqlExpression(characters.path).min(1), items.columns).optional(),
+    })
+    .optional(),
+  filter: sqlExpression().optional(),
+  prefilter: z.boolean().optional().describe("Applies the filter before the search; true when absent."),
+  with_row_id: z.boolean().optional(),
+  fast_search: z.boolean().optional(),
+  vector: z
+    .object({
+      single_vector: numberList(items.dimensions).optional(),
+      multi_vector: list(numberList(items.dimensions), items.vectors).optional(),
+    })
+    .optional(),
+  vector_column: fieldPath.optional(),
+  distance_type: text(characters.name).optional(),
+  lower_bound: z.number().optional(),
+  upper_bound: z.number().optional(),
+  nprobes: count.max(numbers.partitions).optional().describe("Ignored with minimum_nprobes or maximum_nprobes."),
+  minimum_nprobes: z.int().min(1).max(numbers.partitions).optional(),
+  maximum_nprobes: z.int().min(1).max(numbers.partitions).optional(),
+  ef: count.max(numbers.candidates).optional(),
+  refine_factor: count.max(numbers.candidates).optional(),
+  bypass_vector_index: z.boolean().optional(),
+  full_text_query: z
+    .object({
+      string_query: z
+        .object({ query: text(characters.text), columns: list(fieldPath, items.columns).optional() })
+        .optional(),
+      structured_query: z.object({ query: FtsQuery }).optional(),
+    })
+    .optional(),
 };
 
 export const QueryTableRequest = z.object({ ...commonRequest, ...query }).meta({ id: "QueryTableRequest" });
@@ -259,7 +262,7 @@ export const countTableRows = defineContract({
     predicate: sqlExpression().optional(),
   }),
   body: z
-    .object({ ...commonRequest, branch, version: optional(count), predicate: optional(sqlExpression()) })
+    .object({ ...commonRequest, branch, version: count.optional(), predicate: sqlExpression().optional() })
     .meta({ id: "CountTableRowsRequest" }),
   response: count,
   errors: datasetReadErrors,
@@ -273,7 +276,7 @@ export const explainTableQueryPlan = defineContract({
   summary: "Explain the plan of a query",
   path: "/v1/table/{id}/explain_plan",
   body: z
-    .object({ ...commonRequest, branch, query: QueryTableRequest, verbose: optional(z.boolean()) })
+    .object({ ...commonRequest, branch, query: QueryTableRequest, verbose: z.boolean().optional() })
     .meta({ id: "ExplainTableQueryPlanRequest" }),
   response: z.string(),
   errors: datasetReadErrors,

@@ -9,12 +9,11 @@ import {
   datasetErrors,
   datasetReadErrors,
   fieldPath,
-  optional,
   pageResponse,
   queryInteger,
 } from "../fields.ts";
 
-const upTo = (most: number) => optional(z.int().min(1).max(most));
+const upTo = (most: number) => z.int().min(1).max(most).optional();
 
 const newIndex = {
   ...commonRequest,
@@ -23,8 +22,11 @@ const newIndex = {
   index_type: text(characters.name)
     .min(1)
     .describe("The type of the index, such as BTREE, BITMAP, LABEL_LIST, FTS, IVF_FLAT, IVF_PQ or IVF_HNSW_SQ."),
-  name: optional(text(characters.name).min(1)),
-  distance_type: optional(text(characters.name)),
+  name: text(characters.name)
+    .min(1)
+    .refine((name) => !name.startsWith("__lance"), "begins with __lance, which Lance reserves for its own indices")
+    .optional(),
+  distance_type: text(characters.name).optional(),
   num_partitions: upTo(numbers.partitions),
   num_sub_vectors: upTo(numbers.subVectors),
   num_bits: upTo(numbers.bits),
@@ -33,14 +35,14 @@ const newIndex = {
   target_partition_size: upTo(numbers.partitions).describe("Not supported by this catalog: use `num_partitions`."),
   m: upTo(numbers.neighbours),
   ef_construction: upTo(numbers.candidates),
-  with_position: optional(z.boolean()),
-  base_tokenizer: optional(text(characters.name)),
-  language: optional(text(characters.name)),
-  max_token_length: optional(count.max(numbers.tokenLength)),
-  lower_case: optional(z.boolean()),
-  stem: optional(z.boolean()),
-  remove_stop_words: optional(z.boolean()),
-  ascii_folding: optional(z.boolean()),
+  with_position: z.boolean().optional(),
+  base_tokenizer: text(characters.name).optional(),
+  language: text(characters.name).optional(),
+  max_token_length: count.max(numbers.tokenLength).optional(),
+  lower_case: z.boolean().optional(),
+  stem: z.boolean().optional(),
+  remove_stop_words: z.boolean().optional(),
+  ascii_folding: z.boolean().optional(),
 };
 
 export const createTableIndex = defineContract({
@@ -65,7 +67,7 @@ export const createTableScalarIndex = defineContract({
   onRows: true,
 });
 
-const version = optional(count).describe("The number of the version; the latest one when absent.");
+const version = count.optional().describe("The number of the version; the latest one when absent.");
 
 export const listTableIndices = defineContract({
   operationId: "ListTableIndices",
@@ -76,8 +78,8 @@ export const listTableIndices = defineContract({
       ...commonRequest,
       branch,
       version,
-      page_token: optional(text(characters.token)),
-      limit: optional(z.int().min(1)),
+      page_token: text(characters.token).optional(),
+      limit: z.int().min(1).optional(),
     })
     .meta({ id: "ListTableIndicesRequest" }),
   response: z
@@ -116,7 +118,7 @@ export const describeTableIndexStats = defineContract({
   path: "/v1/table/{id}/index/{index_name}/stats",
   query: z.object({ branch: text(characters.name).optional(), version: queryInteger(0).optional() }),
   body: z
-    .object({ ...commonRequest, branch, version, index_name: optional(text(characters.name)) })
+    .object({ ...commonRequest, branch, version, index_name: text(characters.name).optional() })
     .meta({ id: "DescribeTableIndexStatsRequest" }),
   response: z
     .object({

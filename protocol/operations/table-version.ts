@@ -8,7 +8,6 @@ import {
   count,
   exactlyOneOf,
   id,
-  optional,
   Properties,
   pageQuery,
   pageResponse,
@@ -33,10 +32,10 @@ const newVersion = {
   version: count,
   branch,
   manifest_path: text(characters.path).min(1),
-  manifest_size: optional(count),
-  e_tag: optional(text(characters.name)),
-  metadata: optional(Properties),
-  naming_scheme: optional(z.enum(["V1", "V2"])),
+  manifest_size: count.optional(),
+  e_tag: text(characters.name).optional(),
+  metadata: Properties.optional(),
+  naming_scheme: z.enum(["V1", "V2"]).optional(),
 };
 
 const CreateTableVersionRequest = z
@@ -77,7 +76,7 @@ export const describeTableVersion = defineContract({
   operationId: "DescribeTableVersion",
   summary: "Describe a version of a table; the latest one by default",
   path: "/v1/table/{id}/version/describe",
-  body: z.object({ ...commonRequest, version: optional(count), branch }).meta({ id: "DescribeTableVersionRequest" }),
+  body: z.object({ ...commonRequest, version: count.optional(), branch }).meta({ id: "DescribeTableVersionRequest" }),
   response: z.object({ context, version: TableVersion }).meta({ id: "DescribeTableVersionResponse" }),
   errors: [404],
   access: onPath("reader"),
@@ -130,10 +129,10 @@ export const batchCreateTableVersions = defineContract({
 });
 
 const CommitTableOperation = exactlyOneOf({
-  declare_table: optional(DeclareTableRequest),
-  create_table_version: optional(CreateTableVersionRequest),
-  delete_table_versions: optional(BatchDeleteTableVersionsRequest),
-  deregister_table: optional(DeregisterTableRequest),
+  declare_table: DeclareTableRequest.optional(),
+  create_table_version: CreateTableVersionRequest.optional(),
+  delete_table_versions: BatchDeleteTableVersionsRequest.optional(),
+  deregister_table: DeregisterTableRequest.optional(),
 })
   .refine((operation) => Object.values(operation).every((each) => each === undefined || each.id !== undefined), {
     message: "must name its table by id",

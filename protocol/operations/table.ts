@@ -14,23 +14,25 @@ import {
   fieldChanges,
   fieldPath,
   id,
-  optional,
   Properties,
   queryBoolean,
+  TableProperties,
   word,
 } from "../fields.ts";
 import type { Identifier } from "../identifier.ts";
+import { errorPolicyFields, jobFields, withJobOptions } from "./job-options.ts";
 
 const StorageOptions = z.record(z.string(), z.string());
 
 export const DeclareTableRequest = z
   .object({
     ...commonRequest,
-    location: optional(text(characters.path).min(1)).describe(
-      "The URI of the folder of the table; chosen by the catalog when absent.",
-    ),
-    vend_credentials: optional(z.boolean()),
-    properties: optional(Properties),
+    location: text(characters.path)
+      .min(1)
+      .optional()
+      .describe("The URI of the folder of the table; chosen by the catalog when absent."),
+    vend_credentials: z.boolean().optional(),
+    properties: TableProperties.optional(),
   })
   .meta({ id: "DeclareTableRequest" });
 
@@ -63,8 +65,8 @@ export const registerTable = defineContract({
     .object({
       ...commonRequest,
       location: text(characters.path).min(1),
-      mode: optional(word(["Create", "Overwrite"])),
-      properties: optional(Properties),
+      mode: word(["Create", "Overwrite"]).optional(),
+      properties: TableProperties.optional(),
     })
     .meta({ id: "RegisterTableRequest" }),
   response: z
@@ -88,13 +90,13 @@ export const describeTable = defineContract({
   body: z
     .object({
       ...commonRequest,
-      version: optional(count),
-      tag: optional(text(characters.name)),
+      version: count.optional(),
+      tag: text(characters.name).optional(),
       branch,
-      with_table_uri: optional(described.with_table_uri),
-      load_detailed_metadata: optional(described.load_detailed_metadata),
-      check_declared: optional(described.check_declared),
-      vend_credentials: optional(z.boolean()),
+      with_table_uri: described.with_table_uri.optional(),
+      load_detailed_metadata: described.load_detailed_metadata.optional(),
+      check_declared: described.check_declared.optional(),
+      vend_credentials: z.boolean().optional(),
     })
     .meta({ id: "DescribeTableRequest" }),
   response: z
@@ -122,7 +124,7 @@ export const tableExists = defineContract({
   operationId: "TableExists",
   summary: "Check that a table exists",
   path: "/v1/table/{id}/exists",
-  body: z.object({ ...commonRequest, version: optional(count) }).meta({ id: "TableExistsRequest" }),
+  body: z.object({ ...commonRequest, version: count.optional() }).meta({ id: "TableExistsRequest" }),
   response: noContent,
   errors: [404],
   access: onPath("reader"),
@@ -164,7 +166,7 @@ export const renameTable = defineContract({
   summary: "Rename a table, or move it to another namespace",
   path: "/v1/table/{id}/rename",
   body: z
-    .object({ ...commonRequest, new_table_name: text(characters.name).min(1), new_namespace_id: optional(id) })
+    .object({ ...commonRequest, new_table_name: text(characters.name).min(1), new_namespace_id: id.optional() })
     .meta({ id: "RenameTableRequest" }),
   response: z.object({ context, transaction_id: z.string().optional() }).meta({ id: "RenameTableResponse" }),
   errors: [404, 409],
@@ -182,41 +184,45 @@ export function renamedTo(request: {
   return [...(requested.length > 0 ? requested : present.slice(0, -1)), name];
 }
 
-const nullableInteger = optional(z.int());
+const nullableInteger = z.int().optional();
 
 export const alterTableBackfillColumns = defineContract({
   operationId: "AlterTableBackfillColumns",
   summary: "Open a job that fills a computed column",
   path: "/v1/table/{id}/backfill_column",
-  body: z
-    .object({
+  body: withJobOptions(
+    z.object({
       ...commonRequest,
       branch,
       column: text(characters.path).min(1).describe("A computed column."),
-      where: optional(sqlExpression()).describe("A condition on rows, as SQL; those without a value when absent."),
+      where: sqlExpression().optional().describe("A condition on rows, as SQL; those without a value when absent."),
       concurrency: nullableInteger,
       intra_applier_concurrency: nullableInteger,
       min_checkpoint_size: nullableInteger,
       max_checkpoint_size: nullableInteger,
-      batch_checkpoint_flush_interval_seconds: optional(z.number()),
+      batch_checkpoint_flush_interval_seconds: z.number().optional(),
       read_version: nullableInteger,
       task_size: nullableInteger,
       num_frags: nullableInteger,
       checkpoint_size: nullableInteger,
       commit_granularity: nullableInteger,
-      cluster: optional(text(characters.name)).describe(
-        "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
-      ),
-      manifest: optional(text(characters.document)).describe(
-        "The manifest of Geneva: the packages, files and images for the function, as JSON, or the name of one that Geneva defined.",
-      ),
-    })
-    .meta({ id: "AlterTableBackfillColumnsRequest" }),
+      cluster: text(characters.name)
+        .optional()
+        .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),
+      manifest: text(characters.document)
+        .optional()
+        .describe(
+          "The manifest of Geneva: the packages, files and images for the function, as JSON, or the name of one that Geneva defined.",
+        ),
+      ...errorPolicyFields,
+      ...jobFields,
+    }),
+  ).meta({ id: "AlterTableBackfillColumnsRequest" }),
   response: z
     .object({ context, job_id: z.string().describe("The id of the transaction that tracks the job.") })
     .meta({ id: "AlterTableBackfillColumnsResponse" }),
   status: 202,
-  errors: [404, 409],
+  errors: [404, 409, 429],
   bodySize: "large",
   access: onPath("writer"),
 });
@@ -253,7 +259,7 @@ const FieldMetadataUpdate = z
     metadata: map(text(characters.text).nullable(), entries.properties).describe(
       "The metadata to set by key; null deletes a key.",
     ),
-    replace: optional(z.boolean()).describe("Replaces all metadata of the field."),
+    replace: z.boolean().optional().describe("Replaces all metadata of the field."),
   })
   .meta({ id: "UpdateFieldMetadataEntry" });
 
@@ -305,16 +311,16 @@ export const getTableStats = defineContract({
 /** A column that a function of a user computes in jobs. */
 const VirtualColumn = z
   .object({
-    input_columns: optional(list(fieldPath, items.columns)),
-    image: optional(text(characters.name)),
-    udf: optional(text(characters.document)),
-    udf_name: optional(text(characters.name)),
-    udf_version: optional(text(characters.name)),
-    udf_backend: optional(text(characters.name)),
-    auto_backfill: optional(z.boolean()),
-    manifest: optional(text(characters.document)),
-    manifest_checksum: optional(text(characters.name)),
-    field_metadata: optional(Properties),
+    input_columns: list(fieldPath, items.columns).optional(),
+    image: text(characters.name).optional(),
+    udf: text(characters.document).optional(),
+    udf_name: text(characters.name).optional(),
+    udf_version: text(characters.name).optional(),
+    udf_backend: text(characters.name).optional(),
+    auto_backfill: z.boolean().optional(),
+    manifest: text(characters.document).optional(),
+    manifest_checksum: text(characters.name).optional(),
+    field_metadata: Properties.optional(),
   })
   .meta({ id: "AlterVirtualColumnEntry" });
 
@@ -324,29 +330,29 @@ const VirtualColumnOutput = z
     struct_field: text(characters.path),
     data_type: JsonArrowDataType,
     nullable: z.boolean(),
-    metadata: optional(Properties),
+    metadata: Properties.optional(),
   })
   .meta({ id: "AddVirtualColumnOutputEntry" });
 
-const NewColumn = z
+export const NewColumn = z
   .object({
     name: columnName,
-    expression: optional(sqlExpression()).describe(
-      "An SQL expression over other columns, which is computed once for the existing rows.",
-    ),
-    computed: optional(sqlExpression()).describe(
-      "An SQL expression over other columns, which jobs compute for rows without a value.",
-    ),
-    virtual_column: optional(
-      VirtualColumn.extend({
-        input_columns: list(fieldPath, items.columns),
-        outputs: list(VirtualColumnOutput, items.columns),
-        image: text(characters.name),
-        udf: z.base64().max(characters.document).describe("The function, as Geneva serializes it."),
-        udf_name: text(characters.name),
-        udf_version: text(characters.name),
-      }).meta({ id: "AddVirtualColumnEntry" }),
-    ),
+    expression: sqlExpression()
+      .optional()
+      .describe("An SQL expression over other columns, which is computed once for the existing rows."),
+    computed: sqlExpression()
+      .optional()
+      .describe("An SQL expression over other columns, which jobs compute for rows without a value."),
+    virtual_column: VirtualColumn.extend({
+      input_columns: list(fieldPath, items.columns),
+      outputs: list(VirtualColumnOutput, items.outputs),
+      image: text(characters.name),
+      udf: z.base64().max(characters.document).describe("The function, as Geneva serializes it."),
+      udf_name: text(characters.name),
+      udf_version: text(characters.name),
+    })
+      .meta({ id: "AddVirtualColumnEntry" })
+      .optional(),
   })
   .meta({ id: "AddColumnsEntry" });
 
@@ -366,10 +372,10 @@ export const alterTableAddColumns = defineContract({
 const ColumnAlteration = z
   .object({
     path: fieldPath,
-    data_type: optional(JsonArrowDataType),
-    rename: optional(columnName),
-    nullable: optional(z.boolean()),
-    virtual_column: optional(VirtualColumn),
+    data_type: JsonArrowDataType.optional(),
+    rename: columnName.optional(),
+    nullable: z.boolean().optional(),
+    virtual_column: VirtualColumn.optional(),
   })
   .meta({ id: "AlterColumnsEntry" });
 
@@ -381,7 +387,7 @@ export const alterTableAlterColumns = defineContract({
     .object({ ...commonRequest, branch, alterations: fieldChanges(ColumnAlteration, ({ path }) => path) })
     .meta({ id: "AlterTableAlterColumnsRequest" }),
   response: z.object(changed).meta({ id: "AlterTableAlterColumnsResponse" }),
-  errors: datasetErrors,
+  errors: [...datasetErrors, 429],
   bodySize: "large",
   access: onPath("writer"),
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { characters, items, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import { AnsweredProperties, Context, commonRequest, exactlyOneOf, optional, word } from "../fields.ts";
+import { AnsweredProperties, Context, commonRequest, exactlyOneOf, word } from "../fields.ts";
 import { transactionStatuses } from "../transaction-status.ts";
 
 const SetStatusAction = z.object({ status: word(transactionStatuses) }).meta({ id: "AlterTransactionSetStatus" });
@@ -10,18 +10,18 @@ const SetPropertyAction = z
   .object({
     key: text(characters.name).min(1),
     value: text(characters.text),
-    mode: optional(word(["Overwrite", "Fail", "Skip"])),
+    mode: word(["Overwrite", "Fail", "Skip"]).optional(),
   })
   .meta({ id: "AlterTransactionSetProperty" });
 
 const UnsetPropertyAction = z
-  .object({ key: text(characters.name).min(1), mode: optional(word(["Skip", "Fail"])) })
+  .object({ key: text(characters.name).min(1), mode: word(["Skip", "Fail"]).optional() })
   .meta({ id: "AlterTransactionUnsetProperty" });
 
 const AlterTransactionAction = exactlyOneOf({
-  setStatusAction: optional(SetStatusAction),
-  setPropertyAction: optional(SetPropertyAction),
-  unsetPropertyAction: optional(UnsetPropertyAction),
+  setStatusAction: SetStatusAction.optional(),
+  setPropertyAction: SetPropertyAction.optional(),
+  unsetPropertyAction: UnsetPropertyAction.optional(),
 }).meta({ id: "AlterTransactionAction" });
 export type AlterTransactionAction = z.infer<typeof AlterTransactionAction>;
 

@@ -1,6 +1,7 @@
 import type { AnyContract } from "../contract.ts";
 import { contracts } from "../contracts.ts";
 import { withSlash } from "./dialect.ts";
+import { createFunction, describeFunction, dropFunction, listFunctionErrors, listFunctions } from "./function.ts";
 import {
   cancelRemoteJob,
   describeRemoteJob,
@@ -11,9 +12,12 @@ import {
 } from "./job.ts";
 import { remoteAnalyzeTableQueryPlan, remoteExplainTableQueryPlan, remoteQueryTable } from "./query.ts";
 import { remoteDeleteFromTable, remoteMergeInsertIntoTable, remoteUpdateTable } from "./rows.ts";
+import { alterSecret, createSecret, describeSecret, dropSecret, listSecrets } from "./secret.ts";
 import {
   getLsmStats,
   getLsmWriteSpec,
+  getRteSpec,
+  getRteStats,
   remoteAlterTableAddColumns,
   remoteCreateTable,
   remoteDescribeTable,
@@ -23,6 +27,22 @@ import {
   remoteRenameTable,
 } from "./table.ts";
 import { prewarmTableData, prewarmTableIndex, remoteCreateTableIndex } from "./table-index.ts";
+
+/** The operations on registered Functions and on secrets. */
+const functionContracts = {
+  describeFunction,
+  dropFunction,
+  listFunctions,
+  createSecret,
+  alterSecret,
+  describeSecret,
+  dropSecret,
+  listSecrets,
+} as const;
+
+/** The contracts of the client of the catalog: the protocol's, and those on registered Functions and on secrets. */
+export const catalogContracts = { ...contracts, ...functionContracts } as const satisfies Record<string, AnyContract>;
+export type CatalogContracts = typeof catalogContracts;
 
 /**
  * The contracts of the operations that LanceDB's remote client (`lancedb.connect("db://...", host_override=...)`) calls
@@ -66,6 +86,11 @@ export const remoteContracts = {
   remoteDeleteTableBranch: withSlash(contracts.deleteTableBranch),
   getLsmWriteSpec,
   getLsmStats,
+  getRteSpec,
+  getRteStats,
+  createFunction,
+  ...functionContracts,
+  listFunctionErrors,
   describeRemoteJob,
   cancelRemoteJob,
   pauseRemoteJob,

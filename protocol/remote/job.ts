@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { characters, text } from "../bounds.ts";
 import { type Access, anywhere, arrowStream, defineContract, onPath } from "../contract.ts";
-import { AnsweredProperties, commonRequest, count, optional } from "../fields.ts";
+import { AnsweredProperties, commonRequest, count } from "../fields.ts";
 import { parseIdentifier } from "../identifier.ts";
 import { timeMillis } from "../management/fields.ts";
 import type { Role } from "../roles.ts";
+import { FunctionVersion } from "./function.ts";
 
 /** The states of a job in LanceDB's client. */
-const remoteJobStates = ["IN_PROGRESS", "DONE", "FAILED", "CANCELLED"] as const;
+const remoteJobStates = ["IN_PROGRESS", "PAUSED", "DONE", "FAILED", "CANCELLED"] as const;
 export type RemoteJobState = (typeof remoteJobStates)[number];
 
 const jobId = text(characters.path).min(1).describe("The id that the catalog returned to the request for the job.");
@@ -39,7 +40,7 @@ export const describeRemoteJob = defineContract({
     job_state: z.enum(remoteJobStates),
     creation_ms: timeMillis,
     spec: AnsweredProperties,
-    result: RefreshResult.optional(),
+    result: z.union([RefreshResult, FunctionVersion]).optional(),
     failure: z.object({ phase: z.string(), message: z.string(), retryable: z.boolean() }).optional(),
   }),
   errors: [404, 409],
@@ -47,48 +48,51 @@ export const describeRemoteJob = defineContract({
   bodyAccess: onJob("reader"),
 });
 
-export const cancelRemoteJob = defineContract({
-  operationId: "CancelRemoteJob",
-  summary: "Cancel a job; an ended job stays unchanged",
-  path: "/v1/jobs/cancel",
-  body: z.object({ ...commonRequest, job_id: jobId }),
-  response: z.object({ job_id: z.string(), job_state: z.enum(remoteJobStates) }),
-  errors: [404, 409],
-  access: anywhere("writer"),
-  bodyAccess: onJob("writer"),
-});
-
-/** Defines a contract that only rejects requests with a recommendation: pausing or resuming a job. */
-function defineRefused(operationId: string, summary: string, path: string) {
+/** Defines a contract that changes the job in the body. */
+function defineChange<Response extends z.ZodType>(
+  operationId: string,
+  summary: string,
+  path: string,
+  response: Response,
+) {
   return defineContract({
     operationId,
     summary,
     path,
     body: z.object({ ...commonRequest, job_id: jobId }),
-    response: z.object({ status: z.string() }),
-    errors: [404, 406, 409],
+    response,
+    errors: [404, 409],
     access: anywhere("writer"),
     bodyAccess: onJob("writer"),
   });
 }
 
-export const pauseRemoteJob = defineRefused(
-  "PauseRemoteJob",
-  "Reject pausing a job, which is not supported",
-  "/v1/jobs/pause",
+export const cancelRemoteJob = defineChange(
+  "CancelRemoteJob",
+  "Cancel a job; an ended job stays unchanged",
+  "/v1/jobs/cancel",
+  z.object({ job_id: z.string(), job_state: z.enum(remoteJobStates) }),
 );
 
-export const resumeRemoteJob = defineRefused(
+export const pauseRemoteJob = defineChange(
+  "PauseRemoteJob",
+  "Pause a job; the client reports an empty answer as a job that was paused already",
+  "/v1/jobs/pause",
+  z.object({ paused: z.literal(true).optional().describe("Present if the request has paused the job.") }),
+);
+
+export const resumeRemoteJob = defineChange(
   "ResumeRemoteJob",
-  "Reject resuming a job, which is not supported",
+  "Resume a job; the client reports an empty answer as a job that was not paused",
   "/v1/jobs/resume",
+  z.object({ resumed: z.literal(true).optional().describe("Present if the request has resumed the job.") }),
 );
 
 export const listRemoteJobs = defineContract({
   operationId: "ListRemoteJobs",
   summary: "List the jobs of the root or of the client's database, latest first",
   path: "/v1/jobs/list",
-  body: z.object({ ...commonRequest, page_token: optional(text(characters.token)) }),
+  body: z.object({ ...commonRequest, page_token: text(characters.token).optional() }),
   response: z.object({
     jobs: z.array(
       z.object({
@@ -111,8 +115,8 @@ export const queryRemoteJobEvents = defineContract({
   body: z.object({
     ...commonRequest,
     job_id: jobId,
-    limit: optional(count),
-    filter: optional(text(characters.text)).describe("A column and its value, such as `state = 'claim'`."),
+    limit: count.optional(),
+    filter: text(characters.text).optional().describe("A column and its value, such as `state = 'claim'`."),
   }),
   response: arrowStream,
   errors: [404, 409],

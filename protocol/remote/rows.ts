@@ -4,12 +4,14 @@ import { count, datasetErrors, queryBoolean } from "../fields.ts";
 import { deleteFromTable, mergeInsertIntoTable, updateTable } from "../operations/table-data.ts";
 import { mustNotUseLsm } from "./query.ts";
 
+const useLsm = queryBoolean.refine(...mustNotUseLsm).optional();
+
 export const remoteMergeInsertIntoTable = defineContract({
   operationId: "MergeInsertIntoTable",
   summary: "Merge rows into a table",
   path: "/v1/table/{id}/merge_insert/",
   content: "arrow",
-  query: mergeInsertIntoTable.query.extend({ use_lsm: queryBoolean.refine(...mustNotUseLsm).optional() }),
+  query: mergeInsertIntoTable.query.extend({ use_lsm: useLsm, use_rte: useLsm }),
   response: mergeInsertIntoTable.response.extend({ num_attempts: count, num_rows: count }),
   errors: datasetErrors,
   access: onPath("writer"),

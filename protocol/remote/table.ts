@@ -1,22 +1,14 @@
 import { z } from "zod";
 import { JsonArrowSchema } from "../arrow.ts";
-import { characters, text } from "../bounds.ts";
+import { characters, items, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
-import {
-  branch,
-  commonRequest,
-  count,
-  datasetErrors,
-  datasetReadErrors,
-  id,
-  optional,
-  queryInteger,
-} from "../fields.ts";
-import { alterTableAddColumns, renameTable } from "../operations/table.ts";
+import { branch, commonRequest, count, datasetErrors, datasetReadErrors, id, queryInteger } from "../fields.ts";
+import { alterTableAddColumns, NewColumn, renameTable } from "../operations/table.ts";
 import { createTable } from "../operations/table-data.ts";
 import { listTableTags, TagContents } from "../operations/table-tag.ts";
 import { listTableVersions } from "../operations/table-version.ts";
 import { withSlash } from "./dialect.ts";
+import { FunctionColumns } from "./function.ts";
 
 export const remoteListTables = defineContract({
   operationId: "ListTables",
@@ -41,7 +33,7 @@ export const remoteDescribeTable = defineContract({
   operationId: "DescribeTable",
   summary: "Describe a table with its version and its schema, with Lance's names of types",
   path: "/v1/table/{id}/describe/",
-  body: z.object({ ...commonRequest, version: optional(count), branch }),
+  body: z.object({ ...commonRequest, version: count.optional(), branch }),
   response: z.object({ table: z.string(), version: count, location: z.string(), schema: JsonArrowSchema }),
   errors: datasetReadErrors,
   access: onPath("reader"),
@@ -54,7 +46,7 @@ export const remoteRenameTable = defineContract({
   body: z.object({
     ...commonRequest,
     new_table_name: text(characters.name).min(1),
-    new_namespace: optional(id).describe("The new namespace in the client's database; the present one when absent."),
+    new_namespace: id.optional().describe("The new namespace in the client's database; the present one when absent."),
   }),
   response: renameTable.response,
   errors: renameTable.errors,
@@ -92,27 +84,47 @@ export const remoteListTableVersions = defineContract({
   access: onPath("reader"),
 });
 
-const lsm = { ...commonRequest, branch };
+const writeSpec = { errors: datasetReadErrors, access: onPath("reader") };
+const specBody = z.object({ ...commonRequest, branch });
+const statsBody = specBody.extend({ include_generation_rows: z.boolean().optional() });
 
 export const getLsmWriteSpec = defineContract({
+  ...writeSpec,
   operationId: "GetLsmWriteSpec",
   summary: "Return the LSM write spec of a table, which is always null",
   path: "/v1/table/{id}/get_lsm_write_spec/",
-  body: z.object(lsm),
+  body: specBody,
   response: z.object({ lsm_write_spec: z.null() }),
-  errors: datasetReadErrors,
-  access: onPath("reader"),
 });
 
 export const getLsmStats = defineContract({
+  ...writeSpec,
   operationId: "GetLsmStats",
   summary: "Return the statistics of LSM writes, which are always null",
   path: "/v1/table/{id}/get_lsm_stats/",
-  body: z.object({ ...lsm, include_generation_rows: optional(z.boolean()) }),
+  body: statsBody,
   response: z.object({ lsm_stats: z.null() }),
-  errors: datasetReadErrors,
-  access: onPath("reader"),
 });
+
+export const getRteSpec = defineContract({
+  ...writeSpec,
+  operationId: "GetRteSpec",
+  summary: "Return the LSM write spec of a table to lancedb 0.41, which is always null",
+  path: "/v1/table/{id}/get_rte_spec/",
+  body: specBody,
+  response: z.object({ rte_spec: z.null() }),
+});
+
+export const getRteStats = defineContract({
+  ...writeSpec,
+  operationId: "GetRteStats",
+  summary: "Return the statistics of LSM writes to lancedb 0.41, which are always null",
+  path: "/v1/table/{id}/get_rte_stats/",
+  body: statsBody,
+  response: z.object({ rte_stats: z.null() }),
+});
+
+const allNull = z.boolean().optional().describe("True for a column that `function` computes.");
 
 export const remoteAlterTableAddColumns = defineContract({
   operationId: "AlterTableAddColumns",
@@ -120,9 +132,24 @@ export const remoteAlterTableAddColumns = defineContract({
   path: "/v1/table/{id}/add_columns/",
   content: "either",
   query: z.object({ branch: text(characters.name).optional() }),
-  body: alterTableAddColumns.body.partial({ new_columns: true }),
+  body: alterTableAddColumns.body.extend({
+    new_columns: list(NewColumn.extend({ all_null: allNull }), items.columns)
+      .min(1)
+      .optional(),
+    function: FunctionColumns.optional().describe("The Function that computes the columns with `all_null`."),
+    auto_refresh_enabled: z.boolean().optional().describe("Has no effect: requests refresh the columns."),
+    auto_refresh_interval_seconds: z
+      .never("is not supported: omit it, and refresh the columns by refresh_column_async")
+      .optional()
+      .describe("Must be absent."),
+  }),
   response: alterTableAddColumns.response,
   errors: datasetErrors,
   bodySize: "large",
   access: onPath("writer"),
+  bodyAccess: ({ function: bound, database = [] }) => {
+    if (bound === undefined) return [];
+    const { namespace_path = [] } = bound.application.function;
+    return [{ role: "reader", object: [...database, ...namespace_path] }];
+  },
 });
