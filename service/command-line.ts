@@ -1,14 +1,15 @@
+import { readFileSync } from "node:fs";
 import { codeOf, formatError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { backupCommand, restoreCommand } from "./commands/backup.ts";
 import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
-import { grantsCommand } from "./commands/grants.ts";
-import { keysCommand } from "./commands/keys.ts";
 import { moveCommand } from "./commands/move.ts";
 import { serve } from "./commands/serve.ts";
-import { tablesCommand } from "./commands/tables.ts";
 import { ConfigError } from "./config.ts";
-import { version } from "./version.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8")) as {
+  readonly version: string;
+};
 
 /**
  * Runs a command line with the streams and the environment of this process and sets the exit code. Prints errors.
@@ -22,7 +23,8 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      process.stderr.write(`tiltyard-catalog: ${reportOf(error)}\n`);
+      const advice = codeOf(error) === "EADDRINUSE" ? "; set TILTYARD_PORT to listen elsewhere" : "";
+      process.stderr.write(`tiltyard-catalog: ${formatError(error)}${advice}\n`);
       process.exitCode = error instanceof ConfigError ? 2 : 1;
     }
   }
@@ -34,6 +36,7 @@ function tiltyardCatalog(): Command {
       "A catalog for Lance tables. Its settings are environment variables; docs/reference/settings.md lists them.",
     )
     .version(version)
+    .enablePositionalOptions()
     .showHelpAfterError("(see --help)");
   program
     .command("serve")
@@ -43,15 +46,7 @@ function tiltyardCatalog(): Command {
       "\nIts settings are environment variables, e.g. TILTYARD_PORT=2333; docs/reference/settings.md lists them.",
     )
     .action(serve);
-  for (const command of [
-    keysCommand(),
-    grantsCommand(),
-    backupCommand(),
-    restoreCommand(),
-    moveCommand(),
-    tablesCommand(),
-    checkWarehouseCommand(),
-  ])
+  for (const command of [backupCommand(), restoreCommand(), moveCommand(), checkWarehouseCommand()])
     program.addCommand(command);
   throwInsteadOfExit(program);
   return program;
@@ -61,9 +56,4 @@ function tiltyardCatalog(): Command {
 function throwInsteadOfExit(command: Command): void {
   command.exitOverride();
   command.commands.forEach(throwInsteadOfExit);
-}
-
-function reportOf(error: unknown): string {
-  const advice = codeOf(error) === "EADDRINUSE" ? "; set TILTYARD_PORT to listen elsewhere" : "";
-  return formatError(error) + advice;
 }

@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { CatalogError, defaultDelimiter, millisecondsOf, parseIdentifier } from "@tiltyard/protocol";
+import { CatalogError, defaultDelimiter, millisecondsOf, ownValue, parseIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { ApiKeySecret } from "./auth/api-key.ts";
 import { childEnvironment } from "./rows/environment.ts";
@@ -41,6 +41,16 @@ const allowedLocation = z.string().transform((text, context) => {
 /** Parses an integer, which is positive by default. */
 const numberOf = (what: string, pattern = /^[1-9]\d{0,8}$/) =>
   z.string().regex(pattern, `must be a number of ${what}`).transform(Number);
+
+/** Parses a duration such as `30m`. @returns Milliseconds. */
+const durationOf = (example: string, { mayBeZero = false } = {}) =>
+  z
+    .string()
+    .regex(
+      mayBeZero ? /^(0|[1-9]\d{0,4}[smhd])$/ : /^[1-9]\d{0,4}[smhd]$/,
+      `must be a number of seconds, minutes, hours or days such as ${example}${mayBeZero ? ", or 0" : ""}`,
+    )
+    .transform(millisecondsOf);
 
 /** Parses texts that are separated by commas. */
 const listOf = (pattern: RegExp, what: string) =>
@@ -99,28 +109,23 @@ const Environment = z.object({
     .default("openid"),
   TILTYARD_BOOTSTRAP_API_KEY: ApiKeySecret.optional(),
   TILTYARD_RUNNER_API_KEY: ApiKeySecret.optional(),
+  TILTYARD_SECRETS_KEY_FILE: z
+    .string()
+    .transform((path) => resolve(path))
+    .optional(),
   TILTYARD_RATE_LIMIT: numberOf("requests a second").optional(),
+  TILTYARD_OPEN_JOBS_PER_PRINCIPAL: numberOf("jobs").default(1_000),
+  TILTYARD_OPEN_JOBS_PER_NAMESPACE: numberOf("jobs").default(2_000),
   TILTYARD_BODY_MEMORY: numberOf("MiB").default(32),
   TILTYARD_ROWS_MEMORY: numberOf("MiB").optional(),
   TILTYARD_IDLE_CONNECTIONS: numberOf("connections").default(2_048),
   TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS: numberOf("connections").default(512),
   TILTYARD_FAILED_CREDENTIALS: numberOf("refused credentials a minute").default(100),
   TILTYARD_TRUSTED_PROXIES: numberOf("proxies, 9 at most", /^\d$/).default(0),
-  TILTYARD_DROP_RETENTION: z
-    .string()
-    .regex(/^(0|[1-9]\d{0,4}[mhd])$/, "must be 0, or a number of minutes, hours or days such as 7d")
-    .default("0")
-    .transform(millisecondsOf),
-  TILTYARD_AUDIT_RETENTION: z
-    .string()
-    .regex(/^[1-9]\d{0,4}[mhd]$/, "must be a number of minutes, hours or days such as 365d")
-    .default("365d")
-    .transform(millisecondsOf),
-  TILTYARD_AUTOMATION_DELAY: z
-    .string()
-    .regex(/^(0|[1-9]\d{0,4}[smhd])$/, "must be a number of seconds, minutes, hours or days such as 10s, or 0")
-    .default("10s")
-    .transform(millisecondsOf),
+  TILTYARD_DROP_RETENTION: durationOf("7d", { mayBeZero: true }).prefault("0"),
+  TILTYARD_AUDIT_RETENTION: durationOf("365d").prefault("365d"),
+  TILTYARD_AUTOMATION_DELAY: durationOf("10s", { mayBeZero: true }).prefault("10s"),
+  TILTYARD_STALLED_AFTER: durationOf("30m").prefault("30m"),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
   TILTYARD_REMOTE_DATABASES: z.enum(["on", "off"]).default("off"),
@@ -128,7 +133,9 @@ const Environment = z.object({
     /^[^\s$]+$/,
     "names of namespaces, separated by commas: vision,speech",
   ).optional(),
-  TILTYARD_RAY_CLUSTERS: listOf(/^\S+$/, "the names in the runner's file, separated by commas: default,gpu").optional(),
+  TILTYARD_RAY_CLUSTERS: listOf(/^\S+$/, "the names in the runner's file, separated by commas: default,gpu").default([
+    "default",
+  ]),
   TILTYARD_VEND_CREDENTIALS: flag,
   TILTYARD_VEND_S3_ROLE: z
     .string()
@@ -157,7 +164,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const parsed = Environment.safeParse(set);
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")} ${issue.message}`),
-    ...problemsTogether(set),
+    // Settings that are valid individually may contradict each other.
+    ...authProblems(set),
+    ...vendingProblems(set),
   ];
   if (!parsed.success || problems.length > 0)
     throw new ConfigError(`The settings are not valid:\n  ${problems.join("\n  ")}`);
@@ -195,14 +204,22 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     bootstrapApiKey: values.TILTYARD_BOOTSTRAP_API_KEY,
     /** The API key of the runner. Its principal has the role `runner`. */
     runnerApiKey: values.TILTYARD_RUNNER_API_KEY,
+    /** The file with the keys of secrets; undefined if the catalog stores none. */
+    secretsKeyFile: values.TILTYARD_SECRETS_KEY_FILE,
     /** The time for which a dropped table can be undropped; 0 purges it at once. */
     dropRetentionMs: values.TILTYARD_DROP_RETENTION,
     /** The time for which audit records and jobs are retained after their end. */
     auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
     /** The delay between a commit and the jobs for its new rows. */
     automationDelayMs: values.TILTYARD_AUTOMATION_DELAY,
+    /** The time without progress after which a running job has stalled. */
+    stalledAfterMs: values.TILTYARD_STALLED_AFTER,
     /** The maximum number of requests per second for each principal; undefined means unlimited. */
     rateLimit: values.TILTYARD_RATE_LIMIT,
+    openJobMaxima: {
+      perPrincipal: values.TILTYARD_OPEN_JOBS_PER_PRINCIPAL,
+      perNamespace: values.TILTYARD_OPEN_JOBS_PER_NAMESPACE,
+    },
     /** The limits for all callers together and for each address. */
     limits: {
       bodyMemoryBytes: values.TILTYARD_BODY_MEMORY * 1024 * 1024,
@@ -225,7 +242,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     remoteDatabases: values.TILTYARD_REMOTE_DATABASES === "on",
     /** The namespaces below the root that contain their own Geneva records. */
     isolatedNamespaces: values.TILTYARD_ISOLATED_NAMESPACES ?? [],
-    /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
+    /** The names of the Ray clusters in the runner's file. */
     rayClusters: values.TILTYARD_RAY_CLUSTERS,
     /** The parameters of credential vending; undefined if it is disabled. */
     vending: values.TILTYARD_VEND_CREDENTIALS ? { s3Role: values.TILTYARD_VEND_S3_ROLE } : undefined,
@@ -243,11 +260,6 @@ function rowsMemory(): number {
   return Math.floor((allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()) * 0.6);
 }
 
-/** Returns the problems of combinations of settings that are valid individually. */
-function problemsTogether(set: Readonly<Record<string, string | undefined>>): readonly string[] {
-  return [...authProblems(set), ...vendingProblems(set)];
-}
-
 function vendingProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
   const vends = ["1", "true"].includes(set.TILTYARD_VEND_CREDENTIALS ?? "");
   const hasRole = set.TILTYARD_VEND_S3_ROLE !== undefined;
@@ -261,7 +273,7 @@ function vendingProblems(set: Readonly<Record<string, string | undefined>>): rea
 function authProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
   if (set.TILTYARD_AUTH === "oidc")
     return ["TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE"]
-      .filter((name) => set[name] === undefined)
+      .filter((name) => ownValue(set, name) === undefined)
       .map((name) => `${name} is required with TILTYARD_AUTH=oidc`);
   const host = set.TILTYARD_HOST ?? defaultHost;
   if (loopback.includes(host) || ["1", "true"].includes(set.TILTYARD_ALLOW_INSECURE ?? "")) return [];

@@ -1,16 +1,17 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
-import { forgetRecords, purgeOf, purgeTable } from "./dropping/purge.ts";
-import { endGenevaRecord } from "./rows/geneva-record.ts";
+import type { Config } from "./config.ts";
+import { endGenevaRecord } from "./geneva/job-record.ts";
 import { createColumnRecorder } from "./rows/record-columns.ts";
 import { deleteExpiredRecords } from "./store/audit.ts";
-import { noteTime } from "./store/clock.ts";
+import { expiryOf, noteTime } from "./store/clock.ts";
 import { listUnreadTables } from "./store/columns.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { deleteExpiredJobs } from "./store/jobs.ts";
 import type { Store } from "./store/store.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
+import { forgetRecords, purgeOf, purgeTable } from "./tables/drop.ts";
 import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
 
 /** The interval between searches for versions that a process recorded but did not finish. */
@@ -44,21 +45,17 @@ function once(work: (...args: Parameters<TaskHandler>) => Promise<void>): TaskHa
  * @returns The number of deleted records; 0 if none has expired.
  */
 export async function deleteExpiredTransactions(store: Store, retentionMs: number): Promise<number> {
-  const beforeMillis = Date.now() - retentionMs;
   return store.write(async (session) => {
+    await noteTime(session);
+    const beforeMillis = await expiryOf(session, retentionMs);
     const records = await deleteExpiredRecords(session, beforeMillis, retainStepRows);
     return records + (await deleteExpiredJobs(session, beforeMillis, retainStepRows));
   });
 }
 
-export interface DeferredWorkParts extends AutomationParts {
-  /** The time for which a dropped table can be undropped. */
-  readonly dropRetentionMs: number;
-  /** The time for which audit records and jobs are retained after their end. */
-  readonly auditRetentionMs: number;
-  /** The namespaces that contain their own Geneva records. */
-  readonly isolatedNamespaces: readonly string[];
-}
+export interface DeferredWorkParts
+  extends AutomationParts,
+    Pick<Config, "auditRetentionMs" | "dropRetentionMs" | "isolatedNamespaces"> {}
 
 /** Creates the worker for the work that requests defer and that earlier processes left unfinished. */
 export function createDeferredWork(parts: DeferredWorkParts): Worker {
@@ -86,7 +83,7 @@ export function createDeferredWork(parts: DeferredWorkParts): Worker {
   /** A shortened retention also applies to tables that were dropped before. */
   const hastenPurges = async () => {
     await store.write(noteTime);
-    const untilMillis = Date.now() - dropRetentionMs;
+    const untilMillis = await expiryOf(store.read, dropRetentionMs);
     for (const { id } of await listDroppedTables(store.read, { untilMillis, limit: hastenedAtOnce }))
       await store.write((session) => delayTask(session, purgeOf(id), 0));
   };

@@ -12,15 +12,15 @@ export interface Metrics {
 /** The upper bounds in seconds, from a read in memory to a copy in a slow object store. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The amount of deferred work of one kind. */
-export interface TaskCount {
-  readonly kind: string;
-  readonly due: number;
-  readonly failing: number;
+/** The counts in the database. They are read on every scrape, which succeeds without those that fail. */
+export interface StoredCounts {
+  /** The numbers of due and failing deferred tasks of each kind. */
+  tasks(): Promise<readonly { readonly kind: string; readonly due: number; readonly failing: number }[]>;
+  stalledJobs(): Promise<number>;
 }
 
-/** Creates the metrics. @param countTasks Runs on every scrape. If it fails, the scrape succeeds without the tasks. */
-export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): Metrics {
+/** Creates the metrics. */
+export function createMetrics(counts: StoredCounts): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const operations = new Histogram({
@@ -47,10 +47,15 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
     labelNames: ["kind"],
     registers: [registry],
   });
+  const stalled = new Gauge({
+    name: "tiltyard_jobs_stalled",
+    help: "Running jobs without progress for longer than TILTYARD_STALLED_AFTER, in all replicas together.",
+    registers: [registry],
+  });
   const readTasks = async () => {
     due.reset();
     failing.reset();
-    for (const { kind, ...count } of await countTasks()) {
+    for (const { kind, ...count } of await counts.tasks()) {
       due.set({ kind }, count.due);
       failing.set({ kind }, count.failing);
     }
@@ -59,7 +64,7 @@ export function createMetrics(countTasks: () => Promise<readonly TaskCount[]>): 
     observeOperation: (operation, status, durationMs) => operations.observe({ operation, status }, durationMs / 1000),
     countEvictedConnection: () => evicted.inc(),
     text: async () => {
-      await readTasks().catch(() => undefined);
+      await Promise.allSettled([readTasks(), counts.stalledJobs().then((count) => stalled.set(count))]);
       return registry.metrics();
     },
     contentType: registry.contentType,

@@ -1,16 +1,22 @@
-import { type AnyContract, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import { type AnyContract, type AnyRequest, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { batchCommitTables } from "./operations/batch-commit-tables.ts";
 import type { AuthorizedCaller, Catalog, Handler, Operations } from "./operations/handler.ts";
 import * as job from "./operations/management/job.ts";
 import * as jobAttempt from "./operations/management/job-attempt.ts";
+import * as jobFunction from "./operations/management/job-function.ts";
 import * as maintenance from "./operations/management/maintenance.ts";
 import * as policy from "./operations/management/policy.ts";
 import * as principal from "./operations/management/principal.ts";
-import * as search from "./operations/management/search.ts";
 import * as managedTable from "./operations/management/table.ts";
 import * as listedTransaction from "./operations/management/transaction.ts";
 import * as materializedView from "./operations/materialized-view.ts";
 import * as namespace from "./operations/namespace.ts";
+import * as remoteFunction from "./operations/remote/function.ts";
+import * as remoteJob from "./operations/remote/job.ts";
+import * as remoteQuery from "./operations/remote/query.ts";
+import * as remoteSecret from "./operations/remote/secret.ts";
+import * as remoteTable from "./operations/remote/table.ts";
+import * as remoteTableIndex from "./operations/remote/table-index.ts";
 import * as table from "./operations/table.ts";
 import * as tableBranch from "./operations/table-branch.ts";
 import * as tableColumns from "./operations/table-columns.ts";
@@ -19,20 +25,24 @@ import * as tableIndex from "./operations/table-index.ts";
 import * as tableTag from "./operations/table-tag.ts";
 import * as tableVersion from "./operations/table-version.ts";
 import * as transaction from "./operations/transaction.ts";
-import { remoteHandlers } from "./remote/handlers.ts";
-import { inDialect } from "./remote/in-dialect.ts";
 
 /** A contract and the handler that implements it. */
 export interface Operation {
   readonly contract: AnyContract;
   /** The type of the handlers binds each of them to its contract. */
-  readonly handler: (request: never, catalog: Catalog, caller: AuthorizedCaller) => Promise<unknown>;
+  handler(request: AnyRequest, catalog: Catalog, caller: AuthorizedCaller): Promise<unknown>;
 }
 
-/** The handlers by the names of their contracts. A missing one does not compile. */
-const handlers: { readonly [Name in keyof Operations]: Handler<Name> } = {
+/**
+ * The handlers by the names of their contracts. A missing one does not compile. Those of LanceDB's remote client follow;
+ * operations that the protocol shares use its handlers.
+ */
+const handlers: {
+  readonly [Name in keyof Operations]: (...args: Parameters<Handler<Name>>) => ReturnType<Handler<Name>>;
+} = {
   ...job,
   ...jobAttempt,
+  ...jobFunction,
   ...listedTransaction,
   ...maintenance,
   ...managedTable,
@@ -40,7 +50,6 @@ const handlers: { readonly [Name in keyof Operations]: Handler<Name> } = {
   ...namespace,
   ...policy,
   ...principal,
-  ...search,
   ...table,
   ...tableBranch,
   ...tableColumns,
@@ -50,18 +59,36 @@ const handlers: { readonly [Name in keyof Operations]: Handler<Name> } = {
   ...tableVersion,
   ...transaction,
   batchCommitTables,
-  ...remoteHandlers,
+  ...remoteFunction,
+  ...remoteJob,
+  ...remoteQuery,
+  ...remoteSecret,
+  ...remoteTable,
+  ...remoteTableIndex,
+  remoteCreateTable: tableData.createTable,
+  remoteDropTable: table.dropTable,
+  remoteRestoreTable: table.restoreTable,
+  remoteGetTableStats: table.getTableStats,
+  remoteAlterTableAlterColumns: tableColumns.alterTableAlterColumns,
+  remoteAlterTableDropColumns: tableColumns.alterTableDropColumns,
+  remoteUpdateFieldMetadata: tableColumns.updateFieldMetadata,
+  remoteInsertIntoTable: tableData.insertIntoTable,
+  remoteCountTableRows: tableData.countTableRows,
+  remoteListTableIndices: tableIndex.listTableIndices,
+  remoteDescribeTableIndexStats: tableIndex.describeTableIndexStats,
+  remoteDropTableIndex: tableIndex.dropTableIndex,
+  remoteGetTableTagVersion: tableTag.getTableTagVersion,
+  remoteCreateTableTag: tableTag.createTableTag,
+  remoteUpdateTableTag: tableTag.updateTableTag,
+  remoteDeleteTableTag: tableTag.deleteTableTag,
+  remoteListTableBranches: tableBranch.listTableBranches,
+  remoteCreateTableBranch: tableBranch.createTableBranch,
+  remoteDeleteTableBranch: tableBranch.deleteTableBranch,
 };
 
 /** All operations: those of the protocol, of management, and of LanceDB's remote client. */
-export const operations: readonly Operation[] = [
-  ...operationsOf({ ...contracts, ...managementContracts }),
-  ...operationsOf(remoteContracts).map(({ contract, handler }) => ({ contract, handler: inDialect(handler) })),
-];
-
-function operationsOf(contractsByName: Readonly<Record<string, AnyContract>>): readonly Operation[] {
-  return Object.entries(contractsByName).map(([name, contract]) => ({
-    contract,
-    handler: handlers[name as keyof Operations],
-  }));
-}
+export const operations: readonly Operation[] = Object.entries<AnyContract>({
+  ...contracts,
+  ...managementContracts,
+  ...remoteContracts,
+}).map(([name, contract]) => ({ contract, handler: handlers[name as keyof Operations] }));

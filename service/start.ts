@@ -4,15 +4,16 @@ import { createDevelopmentIssuer } from "./auth/development-issuer.ts";
 import { createTokenVerifier, remoteKeys } from "./auth/token-verifier.ts";
 import type { Config } from "./config.ts";
 import { createApp } from "./http/app.ts";
-import { createBodyMemory } from "./http/middleware/body-memory.ts";
-import { createClientAddress } from "./http/middleware/client-address.ts";
-import { limitFailedCredentials } from "./http/middleware/rate-limit.ts";
+import { BodyMemory } from "./http/body-memory.ts";
+import { createClientAddress } from "./http/client-address.ts";
+import { limitFailedCredentials } from "./http/rate-limit.ts";
 import { close, createHttpServer, listen } from "./http/server/server.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openCatalog, type Replacements } from "./open-catalog.ts";
-import { createMemoryLimiter } from "./store/memory-limiter.ts";
+import { countStalledJobs } from "./store/jobs.ts";
 import { findNamespace } from "./store/namespaces.ts";
+import { createMemoryLimiter } from "./store/store.ts";
 import { countTasks } from "./store/tasks.ts";
 
 export interface RunningService {
@@ -23,17 +24,19 @@ export interface RunningService {
 }
 
 /**
- * Starts the catalog: opens and migrates its database, listens, and resumes the deferred work of an earlier run. If the
- * database server is unavailable, requests receive 503 until it becomes available.
+ * Starts the catalog: opens and migrates its database, listens, and resumes the deferred work of an earlier run.
  *
- * @throws Error if the database file is unusable or the port is in use.
+ * @throws Error if the database is unavailable or unusable, or if the port is in use.
  */
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { auth, limits, warehouse } = config;
   if (warehouse.scheme === "file") mkdirSync(`/${warehouse.path}`, { recursive: true });
   const catalog = await openCatalog(config, log, replacements);
   const { store } = catalog;
-  const metrics = createMetrics(() => countTasks(store.read));
+  const metrics = createMetrics({
+    tasks: () => countTasks(store.read),
+    stalledJobs: () => countStalledJobs(store.read, Date.now() - config.stalledAfterMs),
+  });
   const issuer =
     auth.mode === "oidc" ? createTokenVerifier({ ...auth, keys: remoteKeys(auth.issuer, auth.jwksUrl) }) : undefined;
   const authenticator = createAuthenticator(store, issuer, config.isolatedNamespaces);
@@ -43,17 +46,19 @@ export async function startService(config: Config, log: Log, replacements: Repla
     catalog: { ...catalog, forgetRoles: authenticator.forgetRoles },
     authenticator,
     failedCredentials: limitFailedCredentials(createMemoryLimiter, limits.failedCredentials),
+    loggedRefusals: limits.failedCredentials,
     clientAddress: createClientAddress(limits.trustedProxies),
     createLimiter: store.createLimiter.bind(store),
     requestsPerSecond: config.rateLimit,
-    bodyMemory: createBodyMemory(limits.bodyMemoryBytes),
+    bodyMemory: new BodyMemory(limits.bodyMemoryBytes),
     signIn:
       auth.mode === "oidc" && auth.signIn
         ? { ...auth.signIn, issuer: auth.issuer, audience: auth.audience }
         : undefined,
     developmentIssuer: issuer === undefined ? createDevelopmentIssuer(store) : undefined,
     remoteDatabases: config.remoteDatabases,
-    isReady: async () => !isStopping && (await findNamespace(store.read, [])) !== undefined,
+    // A write fails if the database file was deleted, though reads of the open file succeed.
+    isReady: async () => !isStopping && (await store.write((session) => findNamespace(session, []))) !== undefined,
     metrics,
     log,
   });

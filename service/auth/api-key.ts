@@ -20,6 +20,11 @@ export function generateApiKey(): { readonly id: string; readonly key: string } 
   return { id, key: `tiltyard_${id}_${randomBytes(32).toString("base64url")}` };
 }
 
+/** Returns the id in a text that has the form of a generated key, which may be invalid. The id is no secret. */
+export function claimedKeyId(text: string): string | undefined {
+  return generated.test(text) ? text.split("_")[1] : undefined;
+}
+
 /** Returns the stored form of a key or a token. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key);

@@ -1,6 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
-import { findApiKey, findApiKeyOfToken, type KeyOwner } from "../store/api-keys.ts";
+import { findApiKey, findApiKeyOfToken, type JobAttempt, type KeyOwner } from "../store/api-keys.ts";
 import { type JobGrant, listGrantsOf } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, hashApiKey } from "./api-key.ts";
@@ -23,6 +23,8 @@ export interface Principal {
   readonly grants: readonly JobGrant[];
   /** The API key that authenticated the principal, directly or through a token of the catalog. */
   readonly apiKeyId?: string;
+  /** The attempt that owns the API key. */
+  readonly attempt?: JobAttempt;
 }
 
 export interface Authenticator {
@@ -38,12 +40,12 @@ export interface Authenticator {
 }
 
 /**
- * @param issuer Verifies bearer tokens; undefined if the catalog itself issues them.
+ * @param verifyToken Verifies bearer tokens; undefined if the catalog itself issues them.
  * @param isolatedNamespaces The namespaces that contain their own Geneva records.
  */
 export function createAuthenticator(
   store: Store,
-  issuer: TokenVerifier | undefined,
+  verifyToken: TokenVerifier | undefined,
   isolatedNamespaces: readonly string[] = [],
 ): Authenticator {
   const kept = new LRUCache<string, readonly JobGrant[]>({ max: principalsKept, ttl: grantsKeptMs });
@@ -85,14 +87,14 @@ export function createAuthenticator(
     if (of === undefined) return { ...(await named(principal)), apiKeyId: id };
     // A control character separates these keys from names of principals, which contain none.
     const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of, isolatedNamespaces));
-    return { name: principal, grants, apiKeyId: id };
+    return { name: principal, grants, apiKeyId: id, attempt: of };
   }
 
   return {
     authenticate: async (credential) => {
       if (credential === undefined)
         throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
-      if (credential.kind === "bearer" && issuer !== undefined) return named(await issuer.verify(credential.token));
+      if (credential.kind === "bearer" && verifyToken !== undefined) return named(await verifyToken(credential.token));
       return principalOf(await findOwner(credential));
     },
     forgetRoles: (name) => {

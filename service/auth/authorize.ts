@@ -5,22 +5,27 @@ interface Grants {
   readonly grants: readonly JobGrant[];
 }
 
-/** Requires that the principal has all rights. @throws CatalogError PermissionDenied */
+/** The refusal of a right. */
+export class MissingRight extends CatalogError {
+  readonly access: Access;
+
+  constructor(principal: string, access: Access) {
+    const { role, object } = access;
+    const where =
+      object === "anywhere" ? "what it changes" : `${formatIdentifier(object)} or on a namespace that holds it`;
+    super("PermissionDenied", `${principal} needs the role ${role} on ${where}`);
+    this.access = access;
+  }
+}
+
+/** Requires that the principal has all rights. @throws MissingRight */
 export function authorize(principal: Grants & { readonly name: string }, accesses: readonly Access[]): void {
-  for (const access of accesses)
-    if (!isAllowed(principal, access))
-      throw new CatalogError("PermissionDenied", `${principal.name} needs the role ${access.role} ${placeOf(access)}`);
+  for (const access of accesses) if (!isAllowed(principal, access)) throw new MissingRight(principal.name, access);
 }
 
 /** Reports whether a principal, or a list of grants, has a right. */
 export function isAllowed({ grants }: Grants, access: Access): boolean {
   return grants.some((grant) => includes(grant, access));
-}
-
-function placeOf({ object }: Access): string {
-  return object === "anywhere"
-    ? "on what it changes"
-    : `on ${formatIdentifier(object)} or on a namespace that holds it`;
 }
 
 function includes(grant: JobGrant, { role, orRole, object }: Access): boolean {

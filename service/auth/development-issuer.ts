@@ -9,25 +9,21 @@ export const tokenLifetimeSeconds = 3600;
 /** The maximum number of tokens of a key. A caller that requests a token for every request must not fill the database. */
 const tokensOfKeyMax = 1_000;
 
-/** Issues tokens for API keys, so that clients can try the OAuth flow without an issuer. */
-export interface DevelopmentIssuer {
-  /**
-   * Issues a token for a principal that was authenticated by an API key. The token is random and proves nothing without
-   * its row in the database, which is deleted after an hour or together with its key.
-   */
-  issue(principal: Principal): Promise<string>;
-}
+/**
+ * Issues a token for a principal that was authenticated by an API key, so that clients can try the OAuth flow without an
+ * issuer. The token is random and proves nothing without its row in the database, which is deleted after an hour or
+ * together with its key.
+ */
+export type DevelopmentIssuer = (principal: Principal) => Promise<string>;
 
 export function createDevelopmentIssuer(store: Store): DevelopmentIssuer {
-  return {
-    issue: async ({ apiKeyId }) => {
-      if (apiKeyId === undefined) throw new CatalogError("Unauthenticated", "tokens are issued for API keys");
-      const token = `tiltyard_token_${randomBytes(32).toString("base64url")}`;
-      const expiresAtMillis = Date.now() + tokenLifetimeSeconds * 1_000;
-      await store.write((session) =>
-        insertAccessToken(session, { hash: hashApiKey(token), apiKey: apiKeyId, expiresAtMillis }, tokensOfKeyMax),
-      );
-      return token;
-    },
+  return async ({ apiKeyId }) => {
+    if (apiKeyId === undefined) throw new CatalogError("Unauthenticated", "tokens are issued for API keys");
+    const token = `tiltyard_token_${randomBytes(32).toString("base64url")}`;
+    const expiresAtMillis = Date.now() + tokenLifetimeSeconds * 1_000;
+    await store.write((session) =>
+      insertAccessToken(session, { hash: hashApiKey(token), apiKey: apiKeyId, expiresAtMillis }, tokensOfKeyMax),
+    );
+    return token;
   };
 }

@@ -1,11 +1,11 @@
 import {
   CatalogError,
   catalogPrincipal,
+  contracts,
   type Identifier,
   isOpen,
   isSystemTable,
   isWithin,
-  sourceOfRefresh,
   systemNamespaceOf,
   tokenPrefix,
 } from "@tiltyard/protocol";
@@ -13,17 +13,19 @@ import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
 import { findJobById, hasTable, type JobRecord } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
+import { findView } from "../store/views.ts";
 import { isAllowed } from "./authorize.ts";
 
 /** The time that a key is valid after the last heartbeat. Attempts send one every few seconds. */
 const leaseMs = 3_600_000;
-/** The time that a key is valid after the end of its job, for cleanup. */
+/** The time that a key is valid after the end or the pause of its job, for a commit that has begun and for cleanup. */
 export const afterEndMs = 60_000;
 
 /**
  * Returns the rights of the key of an attempt: to write the objects of its job, to read the source of its view, and to
- * commit Geneva's records. They never exceed the current rights of the opener or the namespaces in which the creator of
- * the key is a runner. They include no other tables of the opener, because every writer of the job's table can replace
+ * commit Geneva's records. They never exceed the current rights of the opener, of the author of the parameters, or the
+ * namespaces in which the creator of the key is a runner; the source also requires those of the view's definer. They
+ * include no other tables of the opener, because every writer of the job's table can replace
  * the functions that the job executes.
  *
  * @param isolatedNamespaces The namespaces that contain their own Geneva records.
@@ -37,10 +39,9 @@ export async function grantsOfAttempt(
   const job = await findJobById(session, attempt.id);
   if (job === undefined || job.attempt !== attempt.attempt || Date.now() > validUntil(job))
     throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job continues without it");
-  const opener = await grantsOfOpener(session, job);
-  const places = await placesOfRunner(session, attempt.creator);
-  const isInPlace = (object: Identifier) => places.some((place) => isWithin(object, place));
-  if (!mayWrite(opener, job) || !job.objects.every(isInPlace))
+  const namespaces = await namespacesOfRunner(session, attempt.creator);
+  const isRunnable = (object: Identifier) => namespaces.some((namespace) => isWithin(object, namespace));
+  if ((await formerWriter(session, job)) !== undefined || !job.objects.every(isRunnable))
     throw new CatalogError(
       "Unauthenticated",
       "the key of this attempt is revoked: the opener of its job, or the creator of the key, lost the rights",
@@ -48,10 +49,7 @@ export async function grantsOfAttempt(
   // The key writes no other table that was created under the name of its own one.
   const writable = (await hasTable(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
-  const source = sourceOfRefresh(job.parameters);
-  const mayRead = (object: Identifier) =>
-    isAllowed({ grants: opener }, { role: "reader", object }) && isInPlace(object);
-  const readable = source !== undefined && mayRead(source) ? [source] : [];
+  const readable = (await readableSources(session, job)).filter(isRunnable);
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
     ...[...writable, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
@@ -59,17 +57,39 @@ export async function grantsOfAttempt(
   ];
 }
 
-/** Reports whether the principal that opened a job may still write its objects. */
-export async function mayOpenerWrite(session: Session, job: JobRecord): Promise<boolean> {
-  return mayWrite(await grantsOfOpener(session, job), job);
+/** Returns the opener of a job, or the author of its parameters, if it may no longer write the objects of the job. */
+export async function formerWriter(session: Session, job: JobRecord): Promise<string | undefined> {
+  for (const [name, grants] of await ownersOf(session, job))
+    if (!job.objects.every((object) => isAllowed({ grants }, { role: "writer", object }))) return name;
+  return undefined;
 }
 
-function mayWrite(grants: readonly Grant[], { objects }: JobRecord): boolean {
-  return objects.every((object) => isAllowed({ grants }, { role: "writer", object }));
+/** Returns the source of the view of a refresh if the definer, the opener and the author may all read it. */
+async function readableSources(session: Session, job: JobRecord): Promise<readonly Identifier[]> {
+  const { operation, tableId } = job;
+  const view =
+    operation === contracts.refreshMaterializedView.operationId ? await findView(session, tableId) : undefined;
+  if (view?.source === undefined) return [];
+  const access = { role: "reader", object: view.source } as const;
+  const owners = [
+    ...(await ownersOf(session, job)),
+    ["", await grantsOf(session, view.definer, [view.source])] as const,
+  ];
+  return owners.every(([, grants]) => isAllowed({ grants }, access)) ? [view.source] : [];
+}
+
+/** Returns the opener of a job and the author of its parameters with their current roles. */
+async function ownersOf(
+  session: Session,
+  { principal, apiKey, author, objects }: JobRecord,
+): Promise<readonly (readonly [name: string, grants: readonly Grant[]])[]> {
+  const opener = [principal, await grantsOf(session, principal, objects, apiKey)] as const;
+  return author === undefined ? [opener] : [opener, [author, await grantsOf(session, author, objects)]];
 }
 
 function validUntil(job: JobRecord): number {
-  return isOpen(job) ? (job.heartbeatAtMillis ?? 0) + leaseMs : (job.endedAtMillis ?? 0) + afterEndMs;
+  const stoppedAtMillis = isOpen(job) ? job.pausedAtMillis : job.endedAtMillis;
+  return stoppedAtMillis === undefined ? (job.heartbeatAtMillis ?? 0) + leaseMs : stoppedAtMillis + afterEndMs;
 }
 
 /**
@@ -81,8 +101,17 @@ export function grantsOfCatalog(principal: string, objects: readonly Identifier[
   return objects.map((namespace) => ({ namespace, role: "writer" }) as const);
 }
 
-/** Returns the current roles of the principal that opened a job; none if its API key was revoked. */
-async function grantsOfOpener(session: Session, { principal, apiKey, objects }: JobRecord): Promise<readonly Grant[]> {
+/**
+ * Returns the current roles of a principal on objects; none if its API keys were revoked.
+ *
+ * @param apiKey The only API key that counts; any if undefined.
+ */
+export async function grantsOf(
+  session: Session,
+  principal: string,
+  objects: readonly Identifier[],
+  apiKey?: string,
+): Promise<readonly Grant[]> {
   const ofCatalog = grantsOfCatalog(principal, objects);
   if (ofCatalog !== undefined) return ofCatalog;
   const isTokens = principal.startsWith(tokenPrefix);
@@ -90,8 +119,7 @@ async function grantsOfOpener(session: Session, { principal, apiKey, objects }: 
 }
 
 /** Returns the namespaces in which the creator of a key may run jobs. */
-async function placesOfRunner(session: Session, creator: string | undefined): Promise<readonly Identifier[]> {
-  if (creator === undefined) return [];
+async function namespacesOfRunner(session: Session, creator: string): Promise<readonly Identifier[]> {
   const grants = await listGrantsOf(session, creator);
   const isRunner = (grant: Grant) => isAllowed({ grants: [grant] }, { role: "runner", object: "anywhere" });
   return grants.filter(isRunner).map(({ namespace }) => namespace);

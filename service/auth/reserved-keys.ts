@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { codeOf, type Role } from "@tiltyard/protocol";
 import writeFileAtomic from "write-file-atomic";
 import type { Log } from "../log.ts";
-import { deleteAccessTokens, deleteApiKey, findApiKeyHash, putApiKey, revokedHash } from "../store/api-keys.ts";
+import { deleteAccessTokens, findApiKeyHash, putApiKey, revokedHash } from "../store/api-keys.ts";
 import { putGrant } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, generateApiKey, hashApiKey } from "./api-key.ts";
@@ -53,11 +53,6 @@ export async function installDevelopmentKey(store: Store, log: Log, dataDir: str
     key = readKey(file) ?? writeKey(file);
     await installKey(store, log, "development", key);
   }
-}
-
-/** Disables development authentication in a database that used it before. */
-export async function removeDevelopmentKey(store: Store): Promise<void> {
-  await store.write((session) => deleteApiKey(session, "development"));
 }
 
 /** Returns the key; undefined if the file is missing or contains no complete key, as after a full disk or a power loss. */

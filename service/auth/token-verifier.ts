@@ -3,16 +3,13 @@ import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jw
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
-/** Verifies bearer tokens. */
-export interface TokenVerifier {
-  /**
-   * Verifies a token.
-   *
-   * @returns The principal of the token: `oidc:` and its subject.
-   * @throws CatalogError Unauthenticated; ServiceUnavailable if the issuer's keys cannot be fetched.
-   */
-  verify(token: string): Promise<string>;
-}
+/**
+ * Verifies a bearer token.
+ *
+ * @returns The principal of the token: `oidc:` and its subject.
+ * @throws CatalogError Unauthenticated; ServiceUnavailable if the issuer's keys cannot be fetched.
+ */
+export type TokenVerifier = (token: string) => Promise<string>;
 
 export interface TokenRules {
   readonly issuer: string;
@@ -28,6 +25,8 @@ const verifiedForMs = 30_000;
 const keysMaxAgeMs = 30_000;
 /** The time for which the last keys remain usable while the issuer is unavailable. */
 const keysKeptMs = 3_600_000;
+/** The time for which a failed fetch of the keys is not repeated, because any caller can send tokens. */
+const fetchAgainAfterMs = 1_000;
 const verifiedMax = 10_000;
 const tokenLengthMax = 16 * 1024;
 const fetchTimeoutMs = 5_000;
@@ -49,16 +48,14 @@ const algorithms = [
 export function createTokenVerifier(rules: TokenRules): TokenVerifier {
   const verified = new LRUCache<string, string>({ max: verifiedMax });
 
-  return {
-    verify: async (token) => {
-      const known = verified.get(token);
-      if (known !== undefined) return known;
-      if (token.length > tokenLengthMax) throw new CatalogError("Unauthenticated", "the token is too long");
-      const { subject, expiresAtMs } = await check(token, rules);
-      const ttl = Math.min(verifiedForMs, expiresAtMs - Date.now());
-      if (ttl > 0) verified.set(token, subject, { ttl });
-      return subject;
-    },
+  return async (token) => {
+    const known = verified.get(token);
+    if (known !== undefined) return known;
+    if (token.length > tokenLengthMax) throw new CatalogError("Unauthenticated", "the token is too long");
+    const { subject, expiresAtMs } = await check(token, rules);
+    const ttl = Math.min(verifiedForMs, expiresAtMs - Date.now());
+    if (ttl > 0) verified.set(token, subject, { ttl });
+    return subject;
   };
 }
 
@@ -94,31 +91,48 @@ function reasonOf(error: unknown): string {
 
 /**
  * Creates a lookup of the keys of an OIDC issuer. It fetches them for the first token, for a token that names a new
- * key, and when they are half a minute old.
+ * key, and when they are half a minute old; at most once a second while the issuer fails.
  *
  * @throws CatalogError ServiceUnavailable if they cannot be fetched and the last ones are too old.
  */
 export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVerifyGetKey {
-  let keySet: Promise<ReturnType<typeof createRemoteJWKSet>> | undefined;
+  let keySet: ReturnType<typeof createRemoteJWKSet> | undefined;
   let usableUntilMs = 0;
-  return async (header, token) => {
-    keySet ??= (jwksUrl === undefined ? discover(issuer) : Promise.resolve(new URL(jwksUrl))).then((url) =>
-      createRemoteJWKSet(url, { timeoutDuration: fetchTimeoutMs, cacheMaxAge: keysMaxAgeMs }),
-    );
-    // The next token retries a failed discovery.
-    keySet.catch(() => {
-      keySet = undefined;
+  let fetching: Promise<ReturnType<typeof createRemoteJWKSet>> | undefined;
+  let [failure, retryAtMs]: [unknown, number] = [undefined, 0];
+
+  async function fetchKeys() {
+    keySet ??= createRemoteJWKSet(jwksUrl === undefined ? await discover(issuer) : new URL(jwksUrl), {
+      timeoutDuration: fetchTimeoutMs,
+      cacheMaxAge: keysMaxAgeMs,
     });
+    await keySet.reload();
+    usableUntilMs = performance.now() + keysKeptMs;
+    return keySet;
+  }
+
+  async function freshKeys() {
+    if (keySet?.fresh) return keySet;
+    if (performance.now() < retryAtMs) throw failure;
+    fetching ??= fetchKeys();
     try {
-      const remote = await keySet;
-      if (remote.fresh) return await remote(header, token);
-      await remote.reload();
-      usableUntilMs = performance.now() + keysKeptMs;
-      return await remote(header, token);
+      return await fetching;
+    } catch (cause) {
+      [failure, retryAtMs] = [cause, performance.now() + fetchAgainAfterMs];
+      throw cause;
+    } finally {
+      fetching = undefined;
+    }
+  }
+
+  return async (header, token) => {
+    try {
+      const keys = await freshKeys();
+      return await keys(header, token);
     } catch (error) {
       // jose has no error type for responses such as HTTP 500. Only the listed errors concern the token itself.
       if (tokenErrors.some((type) => error instanceof type)) throw error;
-      const last = (await keySet?.catch(() => undefined))?.jwks();
+      const last = keySet?.jwks();
       if (last !== undefined && performance.now() < usableUntilMs) return createLocalJWKSet(last)(header, token);
       throw new CatalogError("ServiceUnavailable", "The keys of the token issuer cannot be fetched now. Try again.", {
         cause: error,

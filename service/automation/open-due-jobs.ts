@@ -1,9 +1,8 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, defaultRowsPerFragment, mainBranch } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { mainBranch } from "../domain/branch.ts";
-import type { NewJob } from "../domain/job.ts";
-import { doesTheSame, openOnce } from "../domain/open-job.ts";
 import { type Policy, policyIn, policyNames } from "../domain/policy.ts";
+import type { NewJob } from "../jobs/job.ts";
+import { doesTheSame, type JobParts, openOnce } from "../jobs/open-job.ts";
 import type { Log } from "../log.ts";
 import type { Rows } from "../rows/rows.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
@@ -12,7 +11,6 @@ import { findOpenJobs } from "../store/jobs.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
 import { automaticJob, isObstacle } from "./automatic-job.ts";
-import { dueAfter } from "./due-after.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
@@ -20,7 +18,7 @@ const runningPollMs = 5_000;
 /** The principal that the audit records for commits outside the catalog. */
 const unknownPrincipal = "unknown";
 
-export interface AutomationParts extends CommitParts {
+export interface AutomationParts extends CommitParts, JobParts {
   readonly rows: Rows;
   readonly log: Log;
   /** The delay between a commit and its job, so that several commits share a job. */
@@ -47,7 +45,7 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
       continue;
     }
     const page = { after, limit: 1, descending: false };
-    const [first] = await listVersions(store.read, table.id, mainBranch, page);
+    const [first] = await listVersions(store.read, { table, branch: mainBranch }, page);
     const left = (first?.timestampMillis ?? 0) + automationDelayMs - Date.now();
     if (left > 0) waits.push(Math.min(left, automationDelayMs));
     else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
@@ -68,7 +66,7 @@ async function automationsOf(
   const isPresent = (column: string) => present.some(({ kind, target }) => kind === "backfill" && target === column);
   for (const target of seen.autoBackfill.filter((column) => !isPresent(column))) {
     const jobs = await findOpenJobs(store.read, tableId);
-    const { principal = unknownPrincipal } = jobs.find(({ parameters }) => parameters.column === target) ?? {};
+    const { principal = unknownPrincipal } = jobs.find(({ column }) => column === target) ?? {};
     await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal, seen }));
   }
   return present;
@@ -91,7 +89,12 @@ async function noteUndue({ store }: AutomationParts, automation: Automation, { v
   await store.write((session) => noteSeen(session, automation, { ...seen, version }));
 }
 
-/** Opens a due job. @returns False if an open job may miss new rows because it is running or has other parameters. */
+/**
+ * Opens a due job.
+ *
+ * @returns False if an open job may miss new rows because it is running or has other parameters, or if too many jobs are
+ * open.
+ */
 async function openDue(
   parts: AutomationParts,
   table: TableRecord,
@@ -117,11 +120,42 @@ async function openDue(
   if (open?.status === "Running") return false;
   try {
     // A queued job with the same parameters replaces this job.
-    await openOnce(store, job);
+    await openOnce(parts, job);
   } catch (error) {
-    if (error instanceof CatalogError && error.kind === "ConcurrentModification") return false;
+    if (error instanceof CatalogError && ["InvalidTableState", "TooManyJobs"].includes(error.kind)) return false;
     throw error;
   }
   await store.write((session) => noteSeen(session, automation, state));
   return true;
+}
+
+/**
+ * Returns the version after which a job of an automation is due; undefined if none is due. New rows are in fragments
+ * that no earlier job has seen; the commits of a job itself add none.
+ */
+function dueAfter(
+  { kind, target, seen }: Pick<Automation, "kind" | "target" | "seen">,
+  { version, fragment, fragments }: TableState,
+  { auto_compact, auto_build_index, auto_clean_up }: Policy,
+): number | undefined {
+  switch (kind) {
+    case "backfill":
+    case "refresh":
+      return fragment > seen.fragment ? seen.version : undefined;
+    case "compact": {
+      const { small_fragments: most, target_rows_per_fragment: rows = defaultRowsPerFragment } = auto_compact ?? {};
+      const small = fragments.filter((each) => each.rows < rows).length;
+      // Fragments skipped by one compaction are skipped by the next.
+      return most !== undefined && small >= most && fragment > seen.fragment ? seen.version : undefined;
+    }
+    case "build_index": {
+      const policy = auto_build_index?.find(({ column }) => column === target);
+      const unseen = fragments.filter(({ id }) => id > seen.fragment).length;
+      return policy !== undefined && unseen >= policy.new_fragments ? seen.version : undefined;
+    }
+    case "clean_up": {
+      const last = seen.version + (auto_clean_up?.versions ?? Number.POSITIVE_INFINITY);
+      return version >= last ? last - 1 : undefined;
+    }
+  }
 }

@@ -1,9 +1,12 @@
+import { type Identifier, mainBranch } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { readManifest, requireVersion } from "../commits/read.ts";
-import { mainBranch } from "../domain/branch.ts";
-import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../rows/manifest-file.ts";
-import { autoBackfillColumns } from "../rows/virtual-column.ts";
-import type { Seen } from "../store/automations.ts";
+import { requireTable } from "../domain/require.ts";
+import type { Caller } from "../domain/transaction.ts";
+import { autoBackfillColumns } from "../geneva/virtual-column.ts";
+import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../lance/manifest.ts";
+import { type Automation, putAutomation, type Seen } from "../store/automations.ts";
+import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 
 /** The state of the latest version of `main` for automations. */
@@ -15,12 +18,25 @@ export interface TableState extends Seen {
 
 /** Returns the state of the latest version. @throws CatalogError TableVersionNotFound, Unsupported */
 export async function stateOf(parts: CommitParts, table: TableRecord): Promise<TableState> {
-  const latest = await requireVersion(parts, table, mainBranch, undefined);
-  const manifest = await readManifest(parts, table, latest);
-  return {
+  const latest = await requireVersion(parts, { table, branch: mainBranch }, undefined);
+  return readManifest(parts, table, latest, (manifest) => ({
     version: latest.version,
     fragment: highestFragmentOf(manifest),
     fragments: fragmentsOf(manifest),
     autoBackfill: autoBackfillColumns(columnMetadataOf(manifest)),
+  }));
+}
+
+/**
+ * Prepares automations for new rows of a table. Existing rows are excluded.
+ *
+ * @returns A function that registers an automation in the database transaction of its cause.
+ * @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported
+ */
+export async function prepareForNewRows(parts: CommitParts, identifier: Identifier, { principal }: Caller) {
+  const seen = await stateOf(parts, await requireTable(parts.store.read, identifier));
+  return async (session: Session, automation: Pick<Automation, "kind" | "target">): Promise<void> => {
+    const { id } = await requireTable(session, identifier);
+    await putAutomation(session, { tableId: id, ...automation, principal: principal.name, seen });
   };
 }

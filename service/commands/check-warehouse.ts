@@ -3,18 +3,10 @@ import { writeFileSync } from "node:fs";
 import { messageOf } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { readConfig } from "../config.ts";
-import { storageIdentity } from "../storage/identity.ts";
 import type { Location } from "../storage/location.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
-import { createStorage } from "../storage/storage.ts";
+import { createStorage, storageIdentity } from "../storage/storage.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
-
-/** The result of a process that used the warehouse; `problem` is absent after success. */
-interface WarehouseCheck {
-  readonly warehouse: string;
-  readonly identity: string;
-  readonly problem?: string;
-}
 
 /** Creates the command `check-warehouse`, which checks whether this process may use the warehouse. */
 export function checkWarehouseCommand(): Command {
@@ -26,7 +18,7 @@ export function checkWarehouseCommand(): Command {
       const { warehouse, s3ForcePathStyle } = readConfig(process.env);
       const identity = await storageIdentity(warehouse).catch((error) => `unknown (${causeOf(error)})`);
       const problem = await problemOf(await createStorage({ s3ForcePathStyle }).at(warehouse), warehouse);
-      const check: WarehouseCheck = { warehouse: warehouse.uri, identity, ...(problem !== undefined && { problem }) };
+      const check = { warehouse: warehouse.uri, identity, ...(problem !== undefined && { problem }) };
       if (options.output !== undefined) writeFileSync(options.output, JSON.stringify(check));
       const outcome = problem === undefined ? "can be written, read and deleted from" : `cannot be used: ${problem}`;
       print(options, check, `${warehouse.uri} ${outcome}, as ${identity}`);

@@ -1,4 +1,3 @@
-import { formatTable } from "@tiltyard/protocol";
 import { Option } from "commander";
 
 export interface JsonOption {
@@ -12,9 +11,4 @@ export function jsonOption(): Option {
 /** Prints a result to standard output: the value as JSON with `--json`, the text otherwise. */
 export function print(options: JsonOption, value: unknown, text: string): void {
   process.stdout.write(`${options.json ? JSON.stringify(value) : text}\n`);
-}
-
-/** Prints rows in columns, or as a JSON list. */
-export function printTable(options: JsonOption, rows: readonly Readonly<Record<string, string>>[]): void {
-  print(options, rows, rows.length === 0 ? "none" : formatTable(rows, Object.keys(rows[0] ?? {})));
 }

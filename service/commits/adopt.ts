@@ -2,11 +2,17 @@ import { z } from "zod";
 import { findBranch } from "../store/branches.ts";
 import { findDroppedTable } from "../store/dropped-tables.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
-import { condemned, findVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
-import { type FoundManifest, findNext, listManifests, placeOf, untilGap, withoutLeftOvers } from "./discover.ts";
+import { findVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
+import { type FoundManifest, filesOf, findNext, listManifests, untilGap, withoutLeftOvers } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 import { adoptBelow, adoptBranch, adoptNext } from "./record-adoption.ts";
 import { rollBack } from "./withdraw.ts";
+
+/** A branch of a table, which may have no versions. */
+export interface TableBranch {
+  readonly table: TableRecord;
+  readonly branch: string;
+}
 
 /** The maximum number of versions that one request adopts before its response. */
 const adoptedPerRequest = 5_000;
@@ -22,36 +28,32 @@ const adoptedPerRequest = 5_000;
  * @returns The latest version of the branch, which is placed; undefined if the branch has no version.
  * @throws CatalogError ServiceUnavailable, TableNotFound
  */
-export async function catchUp(
-  parts: CommitParts,
-  table: TableRecord,
-  branch: string,
-): Promise<VersionRecord | undefined> {
+export async function catchUp(parts: CommitParts, at: TableBranch): Promise<VersionRecord | undefined> {
   const { store, storage } = parts;
   for (;;) {
-    const latest = await latestInPlace(parts, table, branch);
-    const state = await findBranch(store.read, table.id, branch);
+    const latest = await latestInPlace(parts, at);
+    const state = await findBranch(store.read, at);
     const highest = state?.highestVersion;
     if (highest !== undefined && highest !== latest?.version) {
-      const above = await findVersion(store.read, table.id, branch, highest);
-      if (above?.held === condemned) {
+      const above = await findVersion(store.read, at, highest);
+      if (above?.state === "condemned") {
         await rollBack(parts, above.transactionId);
         continue;
       }
       // A batch is committing this version.
       if (above !== undefined) return latest;
     }
-    const place = await placeOf(storage, table, branch, state);
+    const files = await filesOf(storage, at, state);
     if (highest === undefined) {
-      const found = await withoutLeftOvers(store.read, place, await listManifests(place));
+      const found = await withoutLeftOvers(store.read, files, await listManifests(files));
       if (found.length === 0) return undefined;
-      await adoptBranch(store, place, found, adoptedPerRequest);
+      await adoptBranch(store, files, found, adoptedPerRequest);
     } else {
-      const found = await findNext(place, highest, latest);
-      const news = untilGap(highest, await withoutLeftOvers(store.read, place, found)).slice(0, adoptedPerRequest);
+      const found = await findNext(files, highest, latest);
+      const news = untilGap(highest, await withoutLeftOvers(store.read, files, found)).slice(0, adoptedPerRequest);
       if (news.length === 0) return latest;
-      await adoptNext(store, place, news);
-      if (news.length === adoptedPerRequest) return latestInPlace(parts, table, branch);
+      await adoptNext(store, files, news);
+      if (news.length === adoptedPerRequest) return latestInPlace(parts, at);
     }
   }
 }
@@ -62,9 +64,10 @@ export async function adoptRest(parts: CommitParts, subject: string): Promise<vo
   // A dropped table can be undropped with all its versions.
   const table = (await findTableById(parts.store.read, id)) ?? (await findDroppedTable(parts.store.read, id));
   if (table === undefined) return;
-  const place = await placeOf(parts.storage, table, branch, await findBranch(parts.store.read, id, branch));
-  const found = await withoutLeftOvers(parts.store.read, place, await listManifests(place));
-  await adoptBelow(parts.store, place, found);
+  const at = { table, branch };
+  const files = await filesOf(parts.storage, at, await findBranch(parts.store.read, at));
+  const found = await withoutLeftOvers(parts.store.read, files, await listManifests(files));
+  await adoptBelow(parts.store, files, found);
 }
 
 /** Adopts all branches of a newly registered table as part of that transaction. */
@@ -75,21 +78,17 @@ export async function adoptTable(
   transactionId: string,
 ): Promise<void> {
   for (const [branch, found] of branches) {
-    const place = { ...(await placeOf(parts.storage, table, branch, undefined)), transactionId };
-    await adoptBranch(parts.store, place, found);
+    const files = { ...(await filesOf(parts.storage, { table, branch })), transactionId };
+    await adoptBranch(parts.store, files, found);
   }
 }
 
 /** Places the latest version of a branch and returns it. @throws CatalogError ServiceUnavailable */
-async function latestInPlace(
-  { store, finishing }: CommitParts,
-  { id, location }: TableRecord,
-  branch: string,
-): Promise<VersionRecord | undefined> {
+async function latestInPlace({ store, finishing }: CommitParts, at: TableBranch): Promise<VersionRecord | undefined> {
   for (;;) {
-    const record = await latestVersion(store.read, id, branch);
+    const record = await latestVersion(store.read, at);
     if (record === undefined) return undefined;
-    const finished = await finishing.finish({ location, record });
+    const finished = await finishing.finish({ location: at.table.location, record });
     // After a withdrawal, the previous record is the latest.
     if (finished !== undefined) return finished;
   }

@@ -1,49 +1,33 @@
-import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
-import { ancestorUris, contains, type Location, parseLocation } from "../storage/location.ts";
-import type { ReadObject } from "../storage/object-store.ts";
+import { basePathsOf, isLanceFile } from "../lance/manifest.ts";
+import { versionsFolder } from "../lance/version-names.ts";
+import { contains, type Location, parseLocation } from "../storage/location.ts";
 import { findTableAt } from "../store/tables.ts";
-import { manifestBytesMax, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
+import { parseManifest } from "./read.ts";
 
 /** A manifest in the folder of a table. */
 export interface ManifestFile {
-  readonly location: string;
+  readonly location: Location;
   readonly branch: string;
   readonly name: string;
 }
 
-/** The field numbers of `base_paths` in Lance's message `Manifest` and of `path` in `BasePath`. */
-const basePaths = 18;
-const basePath = 4;
-/** The end of every Lance file, after the position of the manifest and the version of the format. */
-const magic = "LANC";
-const footerBytes = 16;
-const lengthBytes = 4;
-
 /**
- * Checks that the caller may read all files of a version. A manifest may name folders outside its table, as that of a
- * shallow clone does. The catalog and jobs would read those folders for every reader of the table.
+ * Checks that the caller may read the folders outside its table that a version has files in, which `foreignBasesOf`
+ * returned. A manifest may name such folders, as that of a shallow clone does. The catalog and jobs would read those
+ * folders for every reader of the table.
  *
  * @param mayRead Reports whether the caller may read the table with this name, which owns such a folder.
- * @throws CatalogError PermissionDenied; InvalidInput if the manifest cannot be parsed.
+ * @throws CatalogError PermissionDenied
  */
-export async function requireReadableBases(
-  parts: CommitParts,
-  manifest: ManifestFile,
-  mayRead: (table: Identifier) => boolean,
-): Promise<void> {
-  return requireReadable(parts, await foreignBasesOf(parts, manifest), mayRead);
-}
-
-/** Checks the folders that `foreignBasesOf` returned, like `requireReadableBases`. */
 export async function requireReadable(
   { store }: Pick<CommitParts, "store">,
   bases: readonly Location[],
   mayRead: (table: Identifier) => boolean,
 ): Promise<void> {
   for (const base of bases) {
-    const owner = await findTableAt(store.read, [base.uri, ...ancestorUris(base)]);
+    const owner = await findTableAt(store.read, base);
     if (owner === undefined || !mayRead(owner))
       throw new CatalogError(
         "PermissionDenied",
@@ -52,43 +36,37 @@ export async function requireReadable(
   }
 }
 
-/** Returns the folders outside its table that a manifest names; none if the object is not a Lance manifest. */
+/**
+ * Returns the folders outside its table that a manifest names; none if the object is not a Lance manifest.
+ *
+ * @throws CatalogError InvalidInput if the manifest cannot be parsed.
+ */
 export async function foreignBasesOf(
   { storage }: Pick<CommitParts, "storage">,
   { location, branch, name }: ManifestFile,
 ): Promise<readonly Location[]> {
-  const own = parseLocation(location);
-  const key = `${versionsFolder(own, branch)}/${name}`;
-  const found = await (await storage.at(own)).read(key, manifestBytesMax);
-  const bases = found === undefined ? [] : pathsIn(found, name).map((path) => parseLocation(path));
-  return bases.filter((base) => !contains(own, base));
+  const key = `${versionsFolder(location, branch)}/${name}`;
+  const objects = await storage.at(location);
+  return parseManifest(
+    (bytesMax) => objects.read(key, bytesMax),
+    (found) => (found === undefined ? [] : foreignBasesIn(found.bytes, { location, name })),
+  );
 }
 
-function pathsIn({ bytes }: ReadObject, name: string): readonly string[] {
-  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (file.length < footerBytes + lengthBytes || file.toString("latin1", file.length - magic.length) !== magic)
-    return [];
-  const paths: string[] = [];
+/** Returns the folders outside its table that the content of a manifest names, like `foreignBasesOf`. */
+export function foreignBasesIn(
+  bytes: Uint8Array,
+  { location, name }: Pick<ManifestFile, "location" | "name">,
+): readonly Location[] {
+  const bases = pathsIn(bytes, name).map((path) => parseLocation(path));
+  return bases.filter((base) => !contains(location, base));
+}
+
+function pathsIn(file: Uint8Array, name: string): readonly string[] {
+  if (!isLanceFile(file)) return [];
   try {
-    const end = file.length - footerBytes;
-    const reader = new BinaryReader(file.subarray(Number(file.readBigUInt64LE(end)) + lengthBytes, end));
-    while (reader.pos < reader.len) {
-      const [number, type] = reader.tag();
-      if (number === basePaths) paths.push(pathOf(new BinaryReader(reader.bytes())));
-      else reader.skip(type, number);
-    }
+    return basePathsOf(file);
   } catch (cause) {
     throw new CatalogError("InvalidInput", `the manifest ${name} cannot be parsed`, { cause });
   }
-  return paths;
-}
-
-function pathOf(message: BinaryReader): string {
-  let path = "";
-  while (message.pos < message.len) {
-    const [number, type] = message.tag();
-    if (number === basePath) path = message.string();
-    else message.skip(type, number);
-  }
-  return path;
 }

@@ -1,8 +1,18 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import pMap from "p-map";
+import { requireTable } from "../domain/require.ts";
+import type { AuditEntry } from "../domain/transaction.ts";
 import type { LockableTable, Session } from "../store/store.ts";
-import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
-import type { CommitParts } from "./parts.ts";
+import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
+import { publishVersions } from "../store/unfinished-versions.ts";
+import type { LocatedVersion } from "../store/versions.ts";
+import { define } from "../views/definition.ts";
+import { finishOf } from "./finish.ts";
+import type { CommitParts, PlacedVersion } from "./parts.ts";
+import { placeManifest } from "./place.ts";
+import type { PreparedVersion } from "./prepare.ts";
+import { recordVersion } from "./record.ts";
+import { rollBack } from "./withdraw.ts";
 
 /**
  * The number of versions of one request that are prepared or placed concurrently. A higher number would exhaust the
@@ -15,7 +25,7 @@ export const versionsAtOnce = 8;
  *
  * @returns The inserted or existing records. Their manifests are placed after the commit point.
  */
-export type Apply = (session: Session) => Promise<readonly LocatedVersion[]>;
+type Apply = (session: Session) => Promise<readonly LocatedVersion[]>;
 
 /**
  * Commits the versions that `apply` records, usually one. Every manifest has its final name when the result resolves.
@@ -24,22 +34,152 @@ export type Apply = (session: Session) => Promise<readonly LocatedVersion[]>;
  * @throws CatalogError ConcurrentModification; ServiceUnavailable if the outcome is in doubt, which a retry of the same
  * request resolves.
  */
-export async function commit(parts: CommitParts, apply: Apply, locking?: LockableTable): Promise<VersionRecord[]> {
+export async function commit(parts: CommitParts, apply: Apply, locking?: LockableTable): Promise<LocatedVersion[]> {
   return finishAll(parts, await parts.store.write(apply, { locking }));
 }
 
-/** Places the manifests of recorded versions. @throws like `commit` */
-export function finishAll({ finishing }: CommitParts, versions: readonly LocatedVersion[]): Promise<VersionRecord[]> {
-  return pMap(versions, async (located) => (await finishing.finish(located)) ?? refuse(located), {
-    concurrency: versionsAtOnce,
+/**
+ * The time for which versions are held for a process that does not reach the commit point, and the additional time per
+ * version.
+ */
+const heldForMs = 20_000;
+const heldForEachMs = 100;
+const retryAfterMs = 1_000;
+
+/** A version of an existing table. */
+export interface Entry {
+  readonly identifier: Identifier;
+  readonly prepared: PreparedVersion;
+}
+
+/** Changes that share one commit point. */
+export interface Batch {
+  readonly audit: AuditEntry;
+  /**
+   * The versions whose manifests are placed before the commit point. If one of them cannot be placed, all others are
+   * removed again.
+   */
+  readonly entries: readonly Entry[];
+  /** Applies further changes. Without it, only the audit entry is recorded. */
+  readonly apply?: Apply;
+  readonly locking?: LockableTable | undefined;
+}
+
+/**
+ * Commits all versions of a batch or none of them.
+ *
+ * @returns The placed versions: those of the entries, in order, and those of `apply`.
+ * @throws like `commit`
+ */
+export async function commitTogether(parts: CommitParts, batch: Batch) {
+  const { audit, entries, apply, locking } = batch;
+  if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(parts, apply, locking) };
+  if (apply !== undefined) await rehearse(parts, apply, locking);
+  const found = await reserve(parts, entries, audit.id);
+  const { repeated, placed, applied } = await publish(parts, batch, found).catch(async (error: unknown) => {
+    if (found.some(isHeld)) await rollBackSoon(parts, audit.id);
+    throw error;
+  });
+  for (const each of placed) parts.finishing.note(each);
+  const published = placed.map(
+    ({ location, record }): LocatedVersion => ({ location, record: { ...record, state: "finished" } }),
+  );
+  return {
+    entries: found.map((each) => (isHeld(each) ? published : repeated).shift() ?? each),
+    applied: await finishAll(parts, applied),
+  };
+}
+
+const rehearsal = new Error("this was a rehearsal");
+
+/** Runs the work of the commit point and rolls it back, so that errors occur before any placement. */
+async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableTable | undefined): Promise<void> {
+  const work = async (session: Session) => {
+    await apply(session);
+    throw rehearsal;
+  };
+  await store.write(work, { locking }).catch((error: unknown) => {
+    if (error !== rehearsal) throw error;
   });
 }
 
+/** Records versions that are hidden until the commit point. If this process does not reach it, a task rolls them back. */
+async function reserve(
+  { store }: CommitParts,
+  entries: readonly Entry[],
+  transactionId: string,
+): Promise<readonly LocatedVersion[]> {
+  return store.write(async (session) => {
+    const found: LocatedVersion[] = [];
+    for (const { identifier, prepared } of entries) {
+      const table = await requireTable(session, identifier);
+      const record = await recordVersion(session, table, prepared, transactionId, true);
+      found.push({ location: table.location, record });
+    }
+    if (found.some(isHeld))
+      await insertTask(session, finishOf(transactionId), heldForMs + heldForEachMs * found.length);
+    return found;
+  });
+}
+
+/** Places the held versions and publishes them together with all other changes at the commit point. */
+async function publish(
+  parts: CommitParts,
+  { audit, entries, apply, locking }: Batch,
+  found: readonly LocatedVersion[],
+) {
+  const held = found.filter(isHeld);
+  // An earlier attempt of the same request committed these versions.
+  const repeated = await finishAll(
+    parts,
+    found.filter((each) => !isHeld(each)),
+  );
+  if (apply === undefined && held.length === 0) return { repeated, placed: [], applied: [] };
+  const place = async (each: LocatedVersion): Promise<PlacedVersion> =>
+    (await placeManifest(parts, each)) ?? refuse(each);
+  const placed = await pMap(held, place, { concurrency: versionsAtOnce });
+  const applied = await parts.store.write(
+    async (session) => {
+      if (held.length > 0) {
+        if ((await publishVersions(session, audit.id)) !== held.length) throw withdrawn("the timeout expired");
+        await deleteTask(session, finishOf(audit.id));
+        for (const [index, { prepared }] of entries.entries()) {
+          const each = found[index];
+          if (each !== undefined && isHeld(each)) await define(session, each.record.tableId, prepared.view);
+        }
+      }
+      if (apply !== undefined) return apply(session);
+      await audit.record(session);
+      return [];
+    },
+    { locking },
+  );
+  return { repeated, placed, applied };
+}
+
+/** Rolls back a batch. If that fails, the task or the next reader rolls it back. */
+async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
+  const postpone = () => parts.store.write((session) => delayTask(session, finishOf(transactionId), retryAfterMs));
+  await rollBack(parts, transactionId)
+    .catch(postpone)
+    .catch(() => undefined);
+}
+
+function isHeld({ record }: LocatedVersion): boolean {
+  return record.state === "held";
+}
+
+/** Places the manifests of recorded versions. @throws like `commit` */
+function finishAll({ finishing }: CommitParts, versions: readonly LocatedVersion[]): Promise<LocatedVersion[]> {
+  const finish = async (each: LocatedVersion) => ({ ...each, record: (await finishing.finish(each)) ?? refuse(each) });
+  return pMap(versions, finish, { concurrency: versionsAtOnce });
+}
+
 /** Rejects a version whose manifest cannot be placed. @throws CatalogError ConcurrentModification */
-export function refuse({ record: { version, branch } }: LocatedVersion): never {
+function refuse({ record: { version, branch } }: LocatedVersion): never {
   throw withdrawn(`the manifest of version ${version} on branch ${branch} was deleted or its name is in use`);
 }
 
-export function withdrawn(problem: string): CatalogError {
+function withdrawn(problem: string): CatalogError {
   return new CatalogError("ConcurrentModification", `the commit was withdrawn: ${problem}`);
 }

@@ -1,12 +1,12 @@
-import { mainBranch } from "../domain/branch.ts";
-import { type Location, parseLocation } from "../storage/location.ts";
+import { mainBranch } from "@tiltyard/protocol";
+import { manifestName, schemeOf, versionOfManifest, versionsFolder } from "../lance/version-names.ts";
+import type { Location } from "../storage/location.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { BranchRecord } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
-import { manifestName, schemeOf, versionOfManifest, versionsFolder } from "./manifest.ts";
 import { hasContentOf } from "./place.ts";
 
 /** A manifest with a final name in the folder of a table. */
@@ -17,31 +17,31 @@ export interface FoundManifest {
 }
 
 /** A table, which may be dropped. */
-export type PlacedTable = Pick<TableRecord, "id" | "identifier" | "location">;
+export type LocatedTable = Pick<TableRecord, "id" | "identifier" | "location">;
 
 /** A branch with its records and the folder of its manifests. */
-export interface Place {
-  readonly table: PlacedTable;
+export interface BranchFiles<Table extends LocatedTable = LocatedTable> {
+  readonly table: Table;
   readonly branch: string;
-  readonly state: BranchRecord | undefined;
+  /** The records when the folder was read; undefined without any, and if only the files matter. */
+  readonly state?: BranchRecord | undefined;
   readonly folder: string;
   readonly objects: ObjectStore;
   /** The transaction that adopts the versions. Without it, each adoption has a separate transaction. */
   readonly transactionId?: string;
 }
 
-export async function placeOf(
+export async function filesOf<Table extends LocatedTable>(
   storage: Storage,
-  table: PlacedTable,
-  branch: string,
-  state: BranchRecord | undefined,
-): Promise<Place> {
-  const location = parseLocation(table.location);
+  { table, branch }: Pick<BranchFiles<Table>, "table" | "branch">,
+  state?: BranchRecord,
+): Promise<BranchFiles<Table>> {
+  const { location } = table;
   return { table, branch, state, folder: versionsFolder(location, branch), objects: await storage.at(location) };
 }
 
 /** Lists the manifests of a branch. @param before Restricts the list to names that sort before this one. */
-export async function listManifests({ folder, objects }: Place, before?: string): Promise<FoundManifest[]> {
+export async function listManifests({ folder, objects }: BranchFiles, before?: string): Promise<FoundManifest[]> {
   const found: FoundManifest[] = [];
   for await (const object of objects.list(folder, before && `${folder}/${before}`)) {
     const name = object.key.slice(folder.length + 1);
@@ -53,20 +53,20 @@ export async function listManifests({ folder, objects }: Place, before?: string)
 
 /** Finds the manifests that follow a version. Usually at most one exists, so the folder is listed only if more do. */
 export async function findNext(
-  place: Place,
+  files: BranchFiles,
   highest: number,
   latest: VersionRecord | undefined,
 ): Promise<FoundManifest[]> {
   const scheme = latest === undefined ? "V2" : schemeOf(latest.manifestName);
   const look = async (version: number): Promise<FoundManifest | undefined> => {
     const name = manifestName(version, scheme);
-    const object = await place.objects.find(`${place.folder}/${name}`);
+    const object = await files.objects.find(`${files.folder}/${name}`);
     return object && { version, name, object };
   };
   const next = await look(highest + 1);
   if (next === undefined || (await look(highest + 2)) === undefined) return next === undefined ? [] : [next];
   // V2 names count down, so later versions sort first.
-  return listManifests(place, scheme === "V2" ? manifestName(highest, scheme) : undefined);
+  return listManifests(files, scheme === "V2" ? manifestName(highest, scheme) : undefined);
 }
 
 /** Returns the consecutive manifests that follow a version, in order. */
@@ -82,7 +82,7 @@ export function untilGap(highest: number, found: readonly FoundManifest[]): read
  */
 export async function withoutLeftOvers(
   session: Session,
-  { table, branch, state, folder, objects }: Place,
+  { table, branch, state, folder, objects }: BranchFiles,
   found: readonly FoundManifest[],
 ): Promise<FoundManifest[]> {
   const { generation = 1, leftOverVersion = -1 } = state ?? {};
@@ -96,8 +96,7 @@ export async function withoutLeftOvers(
     if (manifest.version > leftOverVersion || records === undefined) continue;
     const there = { key: `${folder}/${manifest.name}`, object: manifest.object };
     let isKnown = false;
-    for (const record of records)
-      isKnown ||= record.identity === undefined || (await hasContentOf(objects, folder, record, there));
+    for (const record of records) isKnown ||= await hasContentOf(objects, folder, record, there);
     if (!isKnown) later.push(manifest);
   }
   return later;

@@ -1,6 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
-import { parseLocation } from "../storage/location.ts";
 import { insertTask } from "../store/tasks.ts";
 import {
   finishVersion,
@@ -8,7 +7,7 @@ import {
   listForgottenTransactions,
   listUnfinishedVersions,
 } from "../store/unfinished-versions.ts";
-import { findVersion, type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
+import { findVersion, isHidden, type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import type { Finishing, PlacedVersion, StoreParts } from "./parts.ts";
 import { keysOf, placeManifest } from "./place.ts";
 import { rollBack, withdraw } from "./withdraw.ts";
@@ -33,7 +32,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
       if (inPlace !== undefined) {
         // Until the placement is recorded, readers find the version in `inProgress`.
         note(inPlace);
-        return { ...inPlace.record, finished: true };
+        return { ...inPlace.record, state: "finished" };
       }
       const finished = await resolveUnplaced(located);
       inProgress.delete(key);
@@ -62,16 +61,17 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
       "a commit cannot be finished: its manifest was deleted, or its name is in use",
     );
     if (isWithdrawn) return undefined;
-    const now = await findVersion(store.read, record.tableId, record.branch, record.version);
+    const at = { table: { id: record.tableId }, branch: record.branch };
+    const now = await findVersion(store.read, at, record.version);
     if (now === undefined || keyOf(now) !== keyOf(record)) return undefined;
-    if (now.finished) return now;
-    const latest = await latestVersion(store.read, record.tableId, record.branch);
+    if (now.state === "finished") return now;
+    const latest = await latestVersion(store.read, at);
     // A version of the same transaction may be recorded before this one is placed.
-    if (latest === undefined || (latest.transactionId === record.transactionId && !latest.finished))
+    if (latest === undefined || (latest.transactionId === record.transactionId && latest.state !== "finished"))
       throw inDoubt(record);
     // A later commit builds on this version, so it remains, although a client has deleted its manifest since.
     await store.write((session) => finishVersion(session, now));
-    return { ...now, finished: true };
+    return { ...now, state: "finished" };
   }
 
   function note(one: PlacedVersion): void {
@@ -83,7 +83,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
   async function notePlaced(): Promise<void> {
     while (placed.length > 0) {
       const group = placed.splice(0, noteBatch);
-      const byFolder = Map.groupBy(group, (each) => `${each.location}\n${each.record.branch}`);
+      const byFolder = Map.groupBy(group, (each) => keysOf(each).folder);
       const durable = (await Promise.all([...byFolder.values()].map(makeDurable))).flat();
       const late = group.filter((each) => !durable.includes(each));
       try {
@@ -106,7 +106,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     if (first === undefined) return [];
     const { folder } = keysOf(first);
     try {
-      const objects = await storage.at(parseLocation(first.location));
+      const objects = await storage.at(first.location);
       await objects.syncFolder(folder);
       // Without the staged manifest, only the identity associates the final one with its commit.
       const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
@@ -114,7 +114,8 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
         await store.write(async (session) => {
           for (const { record } of renamed) await identifyVersion(session, record);
         });
-      await Promise.all(group.map((each) => objects.delete(keysOf(each).staged)));
+      const staged = group.map(keysOf).filter((keys) => keys.staged !== keys.final);
+      await Promise.all(staged.map((keys) => objects.delete(keys.staged)));
       return group;
     } catch (error) {
       log.warn({ err: error, folder }, "versions have their final names, but are not durable yet");
@@ -123,13 +124,10 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
   }
 
   function finish(located: LocatedVersion): Promise<VersionRecord | undefined> {
-    if (located.record.finished) return Promise.resolve(located.record);
+    if (located.record.state === "finished") return Promise.resolve(located.record);
     const key = keyOf(located.record);
-    let work = inProgress.get(key);
-    if (work === undefined) {
-      work = place(located, key);
-      inProgress.set(key, work);
-    }
+    const work = inProgress.get(key) ?? place(located, key);
+    inProgress.set(key, work);
     return work;
   }
 
@@ -138,7 +136,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     note,
     finishTransaction: async (id) => {
       const left = await listUnfinishedVersions(store.read, id);
-      if (left.some(({ record }) => record.held)) await rollBack(parts, id);
+      if (left.some(({ record }) => isHidden(record))) await rollBack(parts, id);
       else for (const located of left) await finish(located);
       while (noting !== undefined) await noting;
       if ((await listUnfinishedVersions(store.read, id)).length > 0)

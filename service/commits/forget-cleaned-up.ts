@@ -1,9 +1,8 @@
 import { recordAudit } from "../domain/transaction.ts";
 import { findBranch } from "../store/branches.ts";
-import type { TableRecord } from "../store/tables.ts";
-import { deleteVersions } from "../store/version-ranges.ts";
-import { latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
-import { listManifests, placeOf } from "./discover.ts";
+import { deleteVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import type { TableBranch } from "./adopt.ts";
+import { filesOf, listManifests } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 import type { VersionRange } from "./ranges.ts";
 import { byItself } from "./record-adoption.ts";
@@ -25,51 +24,50 @@ const forgottenAtOnce = 500;
  */
 export async function forgetCleanedUp(
   parts: CommitParts,
-  table: TableRecord,
-  branch: string,
+  at: TableBranch,
   listed: readonly VersionRecord[],
 ): Promise<boolean> {
   const { store, storage } = parts;
-  const latest = await latestVersion(store.read, table.id, branch);
+  const latest = await latestVersion(store.read, at);
   if (latest === undefined) return false;
-  const isOld = (record: VersionRecord) => record.finished && record.version < latest.version;
+  const isOld = (record: VersionRecord) => record.state === "finished" && record.version < latest.version;
   const oldest = listed.filter(isOld).sort((a, b) => a.version - b.version);
   if (oldest.length === 0) return false;
-  const place = await placeOf(storage, table, branch, undefined);
+  const files = await filesOf(storage, at);
   const checked = oldest.slice(0, checkedFirst);
-  const found = await Promise.all(checked.map((each) => place.objects.find(`${place.folder}/${each.manifestName}`)));
+  const found = await Promise.all(checked.map((each) => files.objects.find(`${files.folder}/${each.manifestName}`)));
   const areAllChecked = oldest.length === checked.length || latest.version - (oldest[0]?.version ?? 0) > listedAtMost;
   if (areAllChecked && found.every((each) => each !== undefined)) return false;
 
-  const names = new Set((await listManifests(place)).map(({ name }) => name));
+  const names = new Set((await listManifests(files)).map(({ name }) => name));
   // Without the latest manifest, the folder was moved or is not mounted.
   if (!names.has(latest.manifestName) || oldest.every(({ manifestName }) => names.has(manifestName))) return false;
   let hasForgotten = false;
   for (let after: number | undefined; ; ) {
     const page = { after, limit: forgottenAtOnce, descending: false };
-    const records = await listVersions(store.read, table.id, branch, page);
+    const records = await listVersions(store.read, at, page);
     after = records.at(-1)?.version;
     if (after === undefined) return hasForgotten;
     const missing = records.filter((record) => isOld(record) && !names.has(record.manifestName));
-    if (missing.length > 0 && (await forget(parts, table, latest, missing))) hasForgotten = true;
+    if (missing.length > 0 && (await forget(parts, at, latest, missing))) hasForgotten = true;
   }
 }
 
 /** Deletes records unless the branch was emptied meanwhile. */
 async function forget(
   { store }: CommitParts,
-  table: TableRecord,
+  at: TableBranch,
   { branch, generation }: VersionRecord,
   missing: readonly VersionRecord[],
 ): Promise<boolean> {
   return store.write(async (session) => {
-    if ((await findBranch(session, table.id, branch))?.generation !== generation) return false;
+    if ((await findBranch(session, at))?.generation !== generation) return false;
     let deleted = 0;
-    for (const range of rangesOf(missing)) deleted += await deleteVersions(session, table.id, branch, range);
+    for (const range of rangesOf(missing)) deleted += await deleteVersions(session, at, range);
     if (deleted === 0) return false;
     const [first, last] = [missing[0]?.version, missing.at(-1)?.version];
     const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
-    await recordAudit(session, { ...byItself("ForgetTableVersion", table), properties });
+    await recordAudit(session, { ...byItself("ForgetTableVersion", at.table), properties });
     return true;
   });
 }

@@ -1,22 +1,15 @@
-import { parseLocation } from "../storage/location.ts";
+import { versionsFolder } from "../lance/version-names.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Session } from "../store/store.ts";
 import { type LocatedVersion, listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
-import { versionsFolder } from "./manifest.ts";
 import type { PlacedVersion, StoreParts } from "./parts.ts";
 
 /** The maximum number of attempts to place a manifest while other writers change its name. */
 const attemptsMax = 5;
 
-/** The keys of the manifest of a version. */
-export interface ManifestKeys {
-  readonly folder: string;
-  readonly staged: string;
-  readonly final: string;
-}
-
-export function keysOf({ location, record }: LocatedVersion): ManifestKeys {
-  const folder = versionsFolder(parseLocation(location), record.branch);
+/** Returns the keys of the manifest of a version. */
+export function keysOf({ location, record }: LocatedVersion) {
+  const folder = versionsFolder(location, record.branch);
   return { folder, staged: `${folder}/${record.committedName}`, final: `${folder}/${record.manifestName}` };
 }
 
@@ -34,13 +27,14 @@ export async function placeManifest(
   located: LocatedVersion,
 ): Promise<PlacedVersion | undefined> {
   const { location, record } = located;
-  const objects = await storage.at(parseLocation(location));
+  const objects = await storage.at(location);
   const { folder, staged, final } = keysOf(located);
-  const placedAs = (identity: string | undefined): PlacedVersion => ({
+  const placedAs = (identity: string): PlacedVersion => ({
     location,
     record: { ...record, identity },
     hasNewIdentity: identity !== record.identity,
   });
+  if (staged === final) return (await objects.find(final)) && placedAs(record.identity);
   let replaced: StoredObject | undefined;
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
     const { outcome, identity = record.identity } = await objects.copy(staged, final, replaced);
@@ -78,8 +72,7 @@ export async function hasContentOf(
   if (record.identity === object.identity) return true;
   const stagedKey = `${folder}/${record.committedName}`;
   const staged = await objects.find(stagedKey);
-  // A record of an earlier release has no identity.
-  if (staged === undefined) return record.identity === undefined;
+  if (staged === undefined) return false;
   if (staged.identity === object.identity) return true;
   if (staged.sizeBytes !== object.sizeBytes) return false;
   const read = [key, stagedKey].map((each) => objects.read(each, object.sizeBytes));
@@ -99,7 +92,7 @@ async function isLeftOver(
   const { version } = record;
   for (const before of await listLeftOverVersions(session, record, version, version)) {
     const wasStaged = before.committedName !== before.manifestName;
-    if (wasStaged && before.identity !== undefined && (await hasContentOf(objects, folder, before, found))) return true;
+    if (wasStaged && (await hasContentOf(objects, folder, before, found))) return true;
   }
   return false;
 }

@@ -1,14 +1,18 @@
-import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
-import { branchOf } from "../domain/branch.ts";
-import { requireNotDropped } from "../domain/require.ts";
-import { parseLocation } from "../storage/location.ts";
-import { findBranch } from "../store/branches.ts";
+import { CatalogError, type contracts, mainBranch, type RequestOf } from "@tiltyard/protocol";
+import { branchOf, requireNotDropped } from "../domain/require.ts";
+import type { Caller } from "../domain/transaction.ts";
+import { type ManifestNames, readManifestPath, versionsFolder } from "../lance/version-names.ts";
+import type { Location } from "../storage/location.ts";
+import { type BranchKey, findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { findVersion } from "../store/versions.ts";
+import { findVersion, type VersionRecord } from "../store/versions.ts";
+import { findView } from "../store/views.ts";
+import { definedBy, definitionIn, type NewDefinition, type ViewDefinition } from "../views/definition.ts";
 import { catchUp } from "./adopt.ts";
-import { type ManifestNames, readManifestPath, versionsFolder } from "./manifest.ts";
+import { foreignBasesIn } from "./bases.ts";
 import type { CommitParts } from "./parts.ts";
+import { parseManifest, readManifest } from "./read.ts";
 import { forgetDeletedBranch } from "./record-adoption.ts";
 
 type Request = RequestOf<typeof contracts.createTableVersion>;
@@ -20,11 +24,15 @@ export type VersionRequest = Pick<Request, "version" | "manifest_path"> &
 /** A commit with a valid request and an existing manifest. */
 export interface PreparedVersion extends ManifestNames {
   /** The location of the table. The table may be declared in the same batch. */
-  readonly location: string;
+  readonly location: Location;
   readonly branch: string;
   readonly request: VersionRequest;
+  /** The folders outside the table that the staged manifest names. */
+  readonly foreignBases: readonly Location[];
   /** The identity of the staged manifest; undefined if the commit is a retry. */
   readonly identity: string | undefined;
+  /** The definition of the view that the table becomes; undefined if the version has none or that of its predecessor. */
+  readonly view: NewDefinition | undefined;
   /**
    * The state of the branch when its latest version was known to be placed, which the commit follows; undefined if the
    * commit follows changes of its own batch.
@@ -40,54 +48,86 @@ export interface Base {
 const newBranch: Base = { generation: 1, highestVersion: undefined };
 
 /**
- * Validates the request and the staged manifest, persists the manifest durably, and adopts earlier versions of writers
+ * Validates the request and the staged manifest, which is read once, persists the manifest durably, and adopts earlier versions of writers
  * outside the catalog (step 1 of a commit).
  *
  * @param table The table, or only the location of one that the same batch declares.
- * @throws CatalogError InvalidInput, ServiceUnavailable
+ * @throws CatalogError InvalidInput, ServiceUnavailable; PermissionDenied for a definition of a view whose source the
+ * caller may not read.
  */
 export async function prepareVersion(
   parts: CommitParts,
-  table: TableRecord | { readonly location: string },
+  table: TableRecord | { readonly location: Location },
   request: VersionRequest,
+  caller: Pick<Caller, "principal">,
 ): Promise<PreparedVersion> {
   const branch = branchOf(request);
-  const location = parseLocation(table.location);
+  const { location } = table;
   const names = readManifestPath(
     request.manifest_path,
     { location, branch, version: request.version },
     request.naming_scheme,
   );
-  const prepared = { ...names, location: table.location, branch, request };
+  const prepared = { ...names, location, branch, request };
 
   const objects = await parts.storage.at(location);
   const [staged, latest] = await Promise.all([
-    objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`),
-    "id" in table ? catchUp(parts, table, branch) : undefined,
+    parseManifest(
+      (bytesMax) => objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`, bytesMax),
+      (found) =>
+        found && {
+          identity: found.identity,
+          foreignBases: foreignBasesIn(found.bytes, { location, name: names.committedName }),
+          defined: branch === mainBranch ? definitionIn(found.bytes) : undefined,
+        },
+    ),
+    "id" in table ? catchUp(parts, { table, branch }) : undefined,
   ]);
   if (staged === undefined) {
-    const present = "id" in table && (await findVersion(parts.store.read, table.id, branch, request.version));
+    const present = "id" in table && (await findVersion(parts.store.read, { table, branch }, request.version));
     // The manifest of a retried commit no longer has its staged name.
-    if (present && isManifestOf(present, names)) return { ...prepared, identity: undefined, base: newBranch };
+    if (present && isManifestOf(present, names))
+      return { ...prepared, foreignBases: [], identity: undefined, view: undefined, base: newBranch };
     if ("id" in table) await requireNotDropped(parts.store.read, table);
     throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${request.manifest_path}`);
   }
-  if (!("id" in table)) return { ...prepared, identity: staged.identity, base: newBranch };
+  const { identity, foreignBases, defined } = staged;
+  const view = defined && (await newDefinition(parts, table, latest, defined, caller));
+  if (!("id" in table)) return { ...prepared, foreignBases, identity, view, base: newBranch };
   const base =
     latest === undefined || (await forgetDeletedBranch(parts, table, latest))
-      ? await emptyBase(parts.store.read, table.id, branch)
+      ? await emptyBase(parts.store.read, { table, branch })
       : { generation: latest.generation, highestVersion: latest.version };
-  return { ...prepared, identity: staged.identity, base };
+  return { ...prepared, foreignBases, identity, view, base };
+}
+
+/**
+ * Returns the definition of a view in a manifest unless the table has it already. A version of another writer may have
+ * brought a definition to the table: the caller that commits the next version does not become its definer.
+ */
+async function newDefinition(
+  parts: CommitParts,
+  table: TableRecord | { readonly location: Location },
+  latest: VersionRecord | undefined,
+  defined: ViewDefinition,
+  caller: Pick<Caller, "principal">,
+): Promise<NewDefinition | undefined> {
+  const { schemaDigest } = defined;
+  if ("id" in table) {
+    if ((await findView(parts.store.read, table.id))?.schemaDigest === schemaDigest) return undefined;
+    const before = latest && (await readManifest(parts, table, latest, definitionIn));
+    if (before?.schemaDigest === schemaDigest) return undefined;
+  }
+  return definedBy(caller, defined);
 }
 
 /**
  * Returns a branch without versions. A version that another request has recorded meanwhile is not part of it, because
  * its placement is unknown.
  */
-async function emptyBase(session: Session, tableId: number, branch: string): Promise<Base> {
-  const { generation, highestVersion } = (await findBranch(session, tableId, branch)) ?? newBranch;
-  const isEmpty =
-    highestVersion === undefined || (await findVersion(session, tableId, branch, highestVersion)) === undefined;
+async function emptyBase(session: Session, at: BranchKey): Promise<Base> {
+  const { generation, highestVersion } = (await findBranch(session, at)) ?? newBranch;
+  const isEmpty = highestVersion === undefined || (await findVersion(session, at, highestVersion)) === undefined;
   return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 

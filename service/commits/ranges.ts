@@ -1,11 +1,10 @@
-import { mainBranch } from "../domain/branch.ts";
-import { invalidInput } from "../domain/invalid-input.ts";
-import { emptyBranch } from "../store/branches.ts";
+import { mainBranch } from "@tiltyard/protocol";
+import { invalidInput } from "../domain/request-fields.ts";
+import { type BranchKey, emptyBranch } from "../store/branches.ts";
 import { forgetColumns } from "../store/columns.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
-import { countVersions, deleteVersions, findCut } from "../store/version-ranges.ts";
-import { versionsEnd } from "../store/versions.ts";
+import { countVersions, deleteVersions, findCut, versionsEnd } from "../store/versions.ts";
 import { adoptionOf } from "./record-adoption.ts";
 
 /** The number of records that one database transaction deletes within some milliseconds. */
@@ -36,16 +35,11 @@ export function readRanges(
  *
  * @returns The number of deleted records; 0 if the rest is small enough for `deleteRanges`.
  */
-export async function deleteFirstOf(
-  session: Session,
-  tableId: number,
-  branch: string,
-  ranges: readonly VersionRange[],
-): Promise<number> {
+export async function deleteFirstOf(session: Session, at: BranchKey, ranges: readonly VersionRange[]): Promise<number> {
   if (ranges.some(isEverything)) return 0;
   for (const { start, end = versionsEnd } of ranges) {
-    const cut = await findCut(session, tableId, branch, { start, end }, deletedAtOnceMax);
-    if (cut !== undefined) return deleteVersions(session, tableId, branch, { start, end: cut });
+    const cut = await findCut(session, at, { start, end }, deletedAtOnceMax);
+    if (cut !== undefined) return deleteVersions(session, at, { start, end: cut });
   }
   return 0;
 }
@@ -56,23 +50,17 @@ export async function deleteFirstOf(
  *
  * @returns The number of deleted records.
  */
-export async function deleteRanges(
-  session: Session,
-  tableId: number,
-  branch: string,
-  ranges: readonly VersionRange[],
-): Promise<number> {
+export async function deleteRanges(session: Session, at: BranchKey, ranges: readonly VersionRange[]): Promise<number> {
   // The deletion includes versions that are not adopted yet.
-  await deleteTask(session, adoptionOf(tableId, branch));
-  if (branch === mainBranch) await forgetColumns(session, tableId);
+  await deleteTask(session, adoptionOf(at));
+  if (at.branch === mainBranch) await forgetColumns(session, at.table.id);
   if (ranges.some(isEverything)) {
-    const deleted = await countVersions(session, tableId, branch);
-    await emptyBranch(session, tableId, branch);
+    const deleted = await countVersions(session, at);
+    await emptyBranch(session, at);
     return deleted;
   }
   let deleted = 0;
-  for (const { start, end = versionsEnd } of ranges)
-    deleted += await deleteVersions(session, tableId, branch, { start, end });
+  for (const { start, end = versionsEnd } of ranges) deleted += await deleteVersions(session, at, { start, end });
   return deleted;
 }
 

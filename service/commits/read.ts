@@ -1,42 +1,67 @@
-import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier, mainBranch, type TableVersion } from "@tiltyard/protocol";
 import { z } from "zod";
-import { mainBranch } from "../domain/branch.ts";
 import { type PageRequest, readPage } from "../domain/page.ts";
-import { branchNotFound } from "../domain/require.ts";
-import { parseLocation } from "../storage/location.ts";
+import { branchNotFound, branchOf, requireTable } from "../domain/require.ts";
+import { manifestBytesMax, versionsFolder } from "../lance/version-names.ts";
+import type { Location } from "../storage/location.ts";
+import { type ReadObject, TooLargeError } from "../storage/object-store.ts";
 import { findBranch } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { findVersion, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
-import { catchUp } from "./adopt.ts";
+import {
+  findVersion,
+  isHidden,
+  type LocatedVersion,
+  latestVersion,
+  listVersions,
+  type VersionRecord,
+} from "../store/versions.ts";
+import { findView, type ViewRecord } from "../store/views.ts";
+import { definitionIn } from "../views/definition.ts";
+import { catchUp, type TableBranch } from "./adopt.ts";
+import { filesOf } from "./discover.ts";
 import { forgetCleanedUp } from "./forget-cleaned-up.ts";
-import { manifestBytesMax, versionsFolder } from "./manifest.ts";
 import type { CommitParts } from "./parts.ts";
 
+/** The table and the branch of a request. */
+export interface BranchRequest {
+  readonly id: Identifier;
+  readonly branch?: string | undefined;
+}
+
 /**
- * Requires that a branch exists: it is `main` or has a version, possibly of a writer outside the catalog.
+ * Opens the branch that a request names; `main` if it names none.
+ *
+ * @throws CatalogError InvalidInput, TableNotFound, TableBranchNotFound
+ */
+export async function openBranch(parts: CommitParts, request: BranchRequest) {
+  const branch = branchOf(request);
+  return openBranchOf(parts, { table: await requireTable(parts.store.read, request.id), branch });
+}
+
+/**
+ * Opens a branch, which exists if it is `main` or has a version, possibly of a writer outside the catalog.
  *
  * @throws CatalogError TableBranchNotFound
  */
-export async function requireBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
-  if (branch === mainBranch) return;
-  if ((await findBranch(parts.store.read, table.id, branch))?.highestVersion !== undefined) return;
-  if ((await catchUp(parts, table, branch)) !== undefined) return;
-  throw branchNotFound(table, branch);
+export async function openBranchOf(parts: CommitParts, { table, branch }: TableBranch) {
+  const isKnown =
+    branch === mainBranch ||
+    (await findBranch(parts.store.read, { table, branch }))?.highestVersion !== undefined ||
+    (await catchUp(parts, { table, branch })) !== undefined;
+  if (!isKnown) throw branchNotFound(table, branch);
+  return filesOf(parts.storage, { table, branch });
 }
 
-/**
- * Requires that a branch exists, and adopts it if it has no records, so that its versions are known before their
- * deletion.
- */
-export async function requireKnownBranch(parts: CommitParts, table: TableRecord, branch: string): Promise<void> {
-  if ((await findBranch(parts.store.read, table.id, branch)) === undefined) await catchUp(parts, table, branch);
-  await requireBranch(parts, table, branch);
+/** Opens a branch and adopts it if it has no records, so that its versions are known before their deletion. */
+export async function openKnownBranch(parts: CommitParts, request: BranchRequest): Promise<void> {
+  const at = await openBranch(parts, request);
+  if ((await findBranch(parts.store.read, at)) === undefined) await catchUp(parts, at);
 }
 
 /** Reports whether a branch has a version, possibly of a writer outside the catalog. */
-export async function isWritten(parts: CommitParts, table: TableRecord, branch: string): Promise<boolean> {
-  const latest = await latestVersion(parts.store.read, table.id, branch);
-  return latest !== undefined || (await catchUp(parts, table, branch)) !== undefined;
+export async function isWritten(parts: CommitParts, at: TableBranch): Promise<boolean> {
+  const latest = await latestVersion(parts.store.read, at);
+  return latest !== undefined || (await catchUp(parts, at)) !== undefined;
 }
 
 /**
@@ -47,11 +72,11 @@ export async function isWritten(parts: CommitParts, table: TableRecord, branch: 
  */
 async function readFinished(
   parts: CommitParts,
-  location: string,
+  location: Location,
   read: () => Promise<VersionRecord[]>,
 ): Promise<VersionRecord[]> {
   const records = await read();
-  if (records.every((record) => record.finished)) return records;
+  if (records.every((record) => record.state === "finished")) return records;
   const finished = await Promise.all(records.map((record) => parts.finishing.finish({ location, record })));
   // After a withdrawal, the previous record is the latest.
   return finished.includes(undefined)
@@ -67,37 +92,28 @@ interface VersionPageRequest extends PageRequest {
  * Reads a page of the records of a branch's versions, including those of writers outside the catalog and without those
  * that clients cleaned up.
  */
-export async function readVersionRecords(
-  parts: CommitParts,
-  table: TableRecord,
-  branch: string,
-  request: VersionPageRequest,
-): Promise<{ readonly items: readonly VersionRecord[]; readonly page_token?: string }> {
-  if (!request.page_token) await catchUp(parts, table, branch);
+export async function readVersionRecords(parts: CommitParts, at: TableBranch, request: VersionPageRequest) {
+  const { table, branch } = at;
+  if (!request.page_token) await catchUp(parts, at);
   const descending = request.descending ?? false;
   const readOnce = () =>
     readPage(
       { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
       request,
       (after, limit) => {
-        const read = () => listVersions(parts.store.read, table.id, branch, { after, limit, descending });
+        const read = () => listVersions(parts.store.read, at, { after, limit, descending });
         return readFinished(parts, table.location, read);
       },
       (record) => record.version,
     );
   const page = await readOnce();
-  return (await forgetCleanedUp(parts, table, branch, page.items)) ? readOnce() : page;
+  return (await forgetCleanedUp(parts, at, page.items)) ? readOnce() : page;
 }
 
 /** Reads a page of the versions of a branch, including those of writers outside the catalog. */
-export async function readVersions(
-  parts: CommitParts,
-  table: TableRecord,
-  branch: string,
-  request: VersionPageRequest,
-): Promise<{ readonly versions: TableVersion[]; readonly page_token?: string }> {
-  const { items, ...page } = await readVersionRecords(parts, table, branch, request);
-  return { versions: items.map((record) => toTableVersion(table.location, record)), ...page };
+export async function readVersions(parts: CommitParts, at: TableBranch, request: VersionPageRequest) {
+  const { items, ...page } = await readVersionRecords(parts, at, request);
+  return { versions: items.map((record) => toTableVersion({ location: at.table.location, record })), ...page };
 }
 
 /**
@@ -108,19 +124,19 @@ export async function readVersions(
  */
 export async function requireVersion(
   parts: CommitParts,
-  table: TableRecord,
-  branch: string,
+  at: TableBranch,
   version: number | undefined,
 ): Promise<VersionRecord> {
+  const { table, branch } = at;
   const read = async () => {
-    const record = await findVersion(parts.store.read, table.id, branch, version ?? 0);
-    return record === undefined || record.held ? [] : [record];
+    const record = await findVersion(parts.store.read, at, version ?? 0);
+    return record === undefined || isHidden(record) ? [] : [record];
   };
   const find = async () => (await readFinished(parts, table.location, read))[0];
-  let found = version === undefined ? await catchUp(parts, table, branch) : await find();
+  let found = version === undefined ? await catchUp(parts, at) : await find();
   if (found === undefined && version !== undefined) {
     // A record may have been withdrawn because a writer outside the catalog owns the version.
-    await catchUp(parts, table, branch);
+    await catchUp(parts, at);
     found = await find();
   }
   if (found !== undefined) return found;
@@ -131,31 +147,77 @@ export async function requireVersion(
 }
 
 /**
- * Reads the manifest of a placed version.
+ * Reads and parses the manifest of a placed version.
  *
  * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
  * the manifest is larger than `bytesMax`.
  */
-export async function readManifest(
+export async function readManifest<Result>(
   { storage }: Pick<CommitParts, "storage">,
   { location }: Pick<TableRecord, "location">,
   record: VersionRecord,
-  bytesMax = manifestBytesMax,
-): Promise<Uint8Array> {
-  const { manifest_path: path } = toTableVersion(location, record);
-  const read = await (await storage.at(parseLocation(location))).read(path, bytesMax);
-  if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
-  return read.bytes;
+  parse: (manifest: Uint8Array) => Result,
+  bytesMax?: number,
+): Promise<Result> {
+  const { manifest_path: path } = toTableVersion({ location, record });
+  const objects = await storage.at(location);
+  const parseFound = (read: ReadObject | undefined) => {
+    if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
+    return parse(read.bytes);
+  };
+  return parseManifest((each) => objects.read(path, each), parseFound, bytesMax);
 }
 
 /** Converts a placed version to the protocol's `TableVersion`. */
-export function toTableVersion(location: string, record: VersionRecord): TableVersion {
+export function toTableVersion({ location, record }: LocatedVersion): TableVersion {
   return {
     version: record.version,
-    manifest_path: `${versionsFolder(parseLocation(location), record.branch)}/${record.manifestName}`,
+    manifest_path: `${versionsFolder(location, record.branch)}/${record.manifestName}`,
     manifest_size: record.manifestSize,
     e_tag: record.eTag,
     timestamp_millis: record.timestampMillis,
     metadata: record.metadata && { ...record.metadata },
   };
+}
+
+/**
+ * Returns the definition of a view; undefined if a table has none. Geneva executes the definition in the schema of the
+ * latest version, which writers can change without the catalog.
+ *
+ * @throws CatalogError InvalidTableState if that definition has no definer.
+ */
+export async function viewOf(parts: CommitParts, table: TableRecord): Promise<ViewRecord | undefined> {
+  const view = await findView(parts.store.read, table.id);
+  if (!(await isWritten(parts, { table, branch: mainBranch }))) return view;
+  const latest = await requireVersion(parts, { table, branch: mainBranch }, undefined);
+  const definition = await readManifest(parts, table, latest, definitionIn);
+  if (definition === undefined || definition.schemaDigest === view?.schemaDigest) return view;
+  throw new CatalogError(
+    "InvalidTableState",
+    `the definition of the view ${formatIdentifier(table.identifier)} was written without the catalog, so it has no definer: create the view again`,
+  );
+}
+
+/** The maximum size of a manifest that is read at the same time as others. */
+const smallBytesMax = 8 * 1024 * 1024;
+let lastLarge: Promise<unknown> = Promise.resolve();
+
+/**
+ * Reads a manifest and parses it at once. Large manifests of all requests are in memory one after the other.
+ *
+ * @param read Reads up to a number of bytes. @throws TooLargeError
+ */
+export async function parseManifest<Read, Result>(
+  read: (bytesMax: number) => Promise<Read>,
+  parse: (read: Read) => Result,
+  bytesMax = manifestBytesMax,
+): Promise<Result> {
+  try {
+    return parse(await read(Math.min(bytesMax, smallBytesMax)));
+  } catch (error) {
+    if (!(error instanceof TooLargeError) || bytesMax <= smallBytesMax) throw error;
+  }
+  const result = lastLarge.then(async () => parse(await read(bytesMax)));
+  lastLarge = result.catch(() => undefined);
+  return result;
 }

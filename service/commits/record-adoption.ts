@@ -1,32 +1,31 @@
-import type { Identifier } from "@tiltyard/protocol";
-import { mainBranch } from "../domain/branch.ts";
-import { principalOfJob } from "../domain/job.ts";
+import { type Identifier, mainBranch } from "@tiltyard/protocol";
 import { automationOf } from "../domain/policy.ts";
 import { requireNotDropped } from "../domain/require.ts";
 import { type Caller, prepareAudit, recordAudit, unknownCaller } from "../domain/transaction.ts";
-import { emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
+import { principalOfJob } from "../jobs/job.ts";
+import { type BranchKey, emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
 import { insertVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
-import { type FoundManifest, type Place, type PlacedTable, placeOf } from "./discover.ts";
+import { type BranchFiles, type FoundManifest, filesOf, type LocatedTable } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 
 /** The number of records that one database transaction inserts. */
 const adoptedAtOnce = 500;
 
 /** Returns the task that adopts the older versions of a branch. */
-export function adoptionOf(tableId: number, branch: string) {
-  return { kind: "adopt", subject: JSON.stringify([tableId, branch]) } as const;
+export function adoptionOf({ table, branch }: BranchKey) {
+  return { kind: "adopt", subject: JSON.stringify([table.id, branch]) } as const;
 }
 
 /** Adopts versions that follow the highest one of a branch, unless another writer has recorded some meanwhile. */
-export async function adoptNext(store: Store, place: Place, found: readonly FoundManifest[]): Promise<void> {
+export async function adoptNext(store: Store, files: BranchFiles, found: readonly FoundManifest[]): Promise<void> {
   for (let from = 0; from < found.length; from += adoptedAtOnce) {
     const part = found.slice(from, from + adoptedAtOnce);
     const highest = (part[0]?.version ?? 0) - 1;
-    await store.write((session) => insertFound(session, place, part, highest));
+    await store.write((session) => insertFound(session, files, part, highest));
   }
 }
 
@@ -36,34 +35,32 @@ export async function adoptNext(store: Store, place: Place, found: readonly Foun
  */
 export async function adoptBranch(
   store: Store,
-  place: Place,
+  files: BranchFiles,
   found: readonly FoundManifest[],
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const sorted = found.toSorted((a, b) => a.version - b.version);
   const latest = sorted.slice(-adoptedAtOnce);
   const isAll = latest.length === sorted.length;
-  const { table, branch } = place;
   const isFirst = await store.write(async (session) => {
-    if (!(await insertFound(session, place, latest, undefined, sorted[0]?.version))) return false;
-    if (!isAll) await insertTask(session, adoptionOf(table.id, branch));
+    if (!(await insertFound(session, files, latest, undefined, sorted[0]?.version))) return false;
+    if (!isAll) await insertTask(session, adoptionOf(files));
     return true;
   });
   if (!isFirst || isAll) return;
-  const state = await findBranch(store.read, table.id, branch);
-  await adoptBelow(store, { ...place, state }, sorted, most - latest.length);
+  const state = await findBranch(store.read, files);
+  await adoptBelow(store, { ...files, state }, sorted, most - latest.length);
 }
 
 /** Adopts versions of a branch below those that have records, the latest first. */
 export async function adoptBelow(
   store: Store,
-  place: Place,
+  files: BranchFiles,
   found: readonly FoundManifest[],
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const { table, branch, state } = place;
-  const task = adoptionOf(table.id, branch);
-  const [lowest] = await listVersions(store.read, table.id, branch, { after: undefined, limit: 1, descending: false });
+  const task = adoptionOf(files);
+  const [lowest] = await listVersions(store.read, files, { after: undefined, limit: 1, descending: false });
   const below = found
     .filter(({ version }) => lowest === undefined || version < lowest.version)
     .sort((a, b) => b.version - a.version);
@@ -71,9 +68,10 @@ export async function adoptBelow(
     const part = below.slice(from, from + adoptedAtOnce);
     const isTaken = await store.write(async (session) => {
       // The deletion of the branch's versions also deletes the task, because deleted versions must not reappear.
-      const now = await findBranch(session, table.id, branch);
-      if (now === undefined || now.generation !== state?.generation || !(await holdTask(session, task))) return false;
-      await insertRecords(session, place, now.generation, part);
+      const now = await findBranch(session, files);
+      if (now === undefined || now.generation !== files.state?.generation || !(await holdTask(session, task)))
+        return false;
+      await insertRecords(session, files, now.generation, part);
       if (from + adoptedAtOnce >= below.length) await deleteTask(session, task);
       return true;
     });
@@ -88,23 +86,23 @@ export async function adoptBelow(
  */
 async function insertFound(
   session: Session,
-  place: Place,
+  files: BranchFiles,
   found: readonly FoundManifest[],
   expectedHighest: number | undefined,
   lowest = found[0]?.version,
 ): Promise<boolean> {
   const highest = found.at(-1)?.version;
   if (highest === undefined || lowest === undefined) return false;
-  const { table, branch, state } = place;
+  const { table, branch, state } = files;
   // The table may have been deregistered or purged during the listing of its folder.
   await requireNotDropped(session, table);
-  const now = await findBranch(session, table.id, branch);
+  const now = await findBranch(session, files);
   // The rollback of a batch also removes manifests.
   const isAsSeen = now?.generation === state?.generation && now?.withdrawals === state?.withdrawals;
   if (!isAsSeen || now?.highestVersion !== expectedHighest) return false;
   const { generation = 1 } = now ?? {};
   await raiseBranch(session, { tableId: table.id, name: branch, generation, lowest, highest });
-  await insertRecords(session, place, generation, found);
+  await insertRecords(session, files, generation, found);
   // Adopted versions may have columns that the catalog does not know.
   if (branch === mainBranch) await noteTask(session, automationOf(table.id));
   return true;
@@ -112,22 +110,21 @@ async function insertFound(
 
 async function insertRecords(
   session: Session,
-  place: Place,
+  files: BranchFiles,
   generation: number,
   found: readonly FoundManifest[],
 ): Promise<void> {
-  const transactionId = place.transactionId ?? (await auditAdoption(session, place, found));
+  const transactionId = files.transactionId ?? (await auditAdoption(session, files, found));
   const records = found.map(
     ({ version, name, object }): VersionRecord => ({
-      tableId: place.table.id,
-      branch: place.branch,
+      tableId: files.table.id,
+      branch: files.branch,
       generation,
       version,
       manifestName: name,
       committedName: name,
       identity: object.identity,
-      finished: true,
-      held: 0,
+      state: "finished",
       manifestSize: object.sizeBytes,
       eTag: undefined,
       metadata: undefined,
@@ -141,7 +138,7 @@ async function insertRecords(
 /** Records an adoption in the audit. @returns The id of the transaction. */
 async function auditAdoption(
   session: Session,
-  { table, branch }: Place,
+  { table, branch }: BranchFiles,
   found: readonly FoundManifest[],
 ): Promise<string> {
   const versions = found.map(({ version }) => version);
@@ -157,7 +154,7 @@ async function auditAdoption(
 const genevaOperations = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
 /** Returns the running job of Geneva on a table. If several jobs are running, the writer is unknown. */
-async function writerOf(session: Session, { id }: PlacedTable, branch: string): Promise<Caller> {
+async function writerOf(session: Session, { id }: LocatedTable, branch: string): Promise<Caller> {
   const open = branch === mainBranch ? await findOpenJobs(session, id) : [];
   const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));
   const [job] = running;
@@ -180,13 +177,13 @@ export async function forgetDeletedBranch(
 ): Promise<boolean> {
   const { branch } = latest;
   if (branch === mainBranch) return false;
-  const { objects, folder } = await placeOf(storage, table, branch, undefined);
+  const { objects, folder } = await filesOf(storage, { table, branch });
   if ((await objects.find(`${folder}/${latest.manifestName}`)) !== undefined) return false;
 
   await store.write(async (session) => {
-    const still = await latestVersion(session, table.id, branch);
+    const still = await latestVersion(session, { table, branch });
     if (still?.transactionId !== latest.transactionId) return;
-    await emptyBranch(session, table.id, branch);
+    await emptyBranch(session, { table, branch });
     await recordAudit(session, { ...byItself("ForgetTableBranch", table), properties: { branch } });
   });
   return true;

@@ -1,17 +1,18 @@
-import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
-import { mainBranch } from "../domain/branch.ts";
+import { CatalogError, formatIdentifier, mainBranch } from "@tiltyard/protocol";
 import { automationOf } from "../domain/policy.ts";
-import { findBranch } from "../store/branches.ts";
+import { type BranchKey, findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
 import {
   findVersion,
   insertVersion,
+  isHidden,
   latestVersion,
   listLeftOverVersions,
   type VersionRecord,
 } from "../store/versions.ts";
+import { define } from "../views/definition.ts";
 import { type Base, isManifestOf, type PreparedVersion } from "./prepare.ts";
 
 /**
@@ -38,13 +39,14 @@ export async function recordVersion(
       "ConcurrentModification",
       `table ${formatIdentifier(table.identifier)}, branch ${branch}: ${problem}`,
     );
-  if (table.location !== prepared.location) throw conflict("the table was replaced concurrently");
+  if (table.location.uri !== prepared.location.uri) throw conflict("the table was replaced concurrently");
 
-  const now = await findBranch(session, table.id, branch);
+  const at = { table, branch };
+  const now = await findBranch(session, at);
   const highest = now?.highestVersion;
   const mayBePresent = highest !== undefined && version <= highest;
-  const present = mayBePresent ? await findVersion(session, table.id, branch, version) : undefined;
-  if (present?.held)
+  const present = mayBePresent ? await findVersion(session, at, version) : undefined;
+  if (present !== undefined && isHidden(present))
     throw conflict(
       present.transactionId === transactionId
         ? `the batch has version ${version} twice`
@@ -60,22 +62,24 @@ export async function recordVersion(
     throw conflict(`version ${version} was committed with this manifest and deleted since`);
   const isUnchanged = base === undefined || (generation === base.generation && highest === base.highestVersion);
   if (!isUnchanged) {
-    const previous = highest === undefined ? undefined : await findVersion(session, table.id, branch, highest);
+    const previous = highest === undefined ? undefined : await findVersion(session, at, highest);
     const isOfBatch = previous?.transactionId === transactionId;
-    if (!isOfBatch && (previous !== undefined || !(await isStillLatest(session, table.id, branch, base))))
+    if (!isOfBatch && (previous !== undefined || !(await isStillLatest(session, at, base))))
       throw conflict("the branch was changed concurrently");
   }
 
+  const { manifestName, committedName, identity } = prepared;
+  // The record that a retry found is withdrawn since, and its manifest was not found.
+  if (identity === undefined) throw conflict(`the commit of version ${version} was withdrawn concurrently`);
   const record: VersionRecord = {
     tableId: table.id,
     branch,
     generation,
     version,
-    manifestName: prepared.manifestName,
-    committedName: prepared.committedName,
-    identity: prepared.identity,
-    finished: prepared.manifestName === prepared.committedName,
-    held: held ? 1 : 0,
+    manifestName,
+    committedName,
+    identity,
+    state: held ? "held" : manifestName === committedName ? "finished" : "recorded",
     manifestSize: request.manifest_size,
     eTag: request.e_tag,
     metadata: request.metadata,
@@ -83,13 +87,14 @@ export async function recordVersion(
     transactionId,
   };
   await insertVersion(session, record);
+  if (!held) await define(session, table.id, prepared.view);
   if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
   return record;
 }
 
 /** Reports whether a version is the latest one, because the records above it were deleted. */
-async function isStillLatest(session: Session, tableId: number, branch: string, base: Base): Promise<boolean> {
-  const latest = await latestVersion(session, tableId, branch);
+async function isStillLatest(session: Session, at: BranchKey, base: Base): Promise<boolean> {
+  const latest = await latestVersion(session, at);
   return latest?.generation === base.generation && latest.version === base.highestVersion;
 }
 

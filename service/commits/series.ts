@@ -1,24 +1,22 @@
 import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
-import { branchOf } from "../domain/branch.ts";
-import { recordTable } from "../domain/new-table.ts";
 import { applyPolicy } from "../domain/policy.ts";
-import { withProtectionOf } from "../domain/protection.ts";
-import { requireTable } from "../domain/require.ts";
-import { prepareAudit, type TableChange } from "../domain/transaction.ts";
-import { parseLocation } from "../storage/location.ts";
+import { branchOf, requireTable } from "../domain/require.ts";
+import { prepareAudit, requireClient, type TableChange } from "../domain/transaction.ts";
+import type { Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
-import { setTableProperties, type TableRecord } from "../store/tables.ts";
+import { setTableProperties, type TableRecord, withProtectionOf } from "../store/tables.ts";
 import { type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
-import { commitTogether } from "./commit-together.ts";
+import { recordTable } from "../tables/new-table.ts";
+import { commitTogether } from "./commit.ts";
 import type { CommitParts } from "./parts.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
 
 /** A change of the rows of a branch. */
-export interface Change extends TableChange {
+export interface BranchChange extends TableChange {
   readonly request: TableChange["request"] & { readonly branch?: string | undefined };
   /** The properties of the table from the first commit on. If undefined, they do not change. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
@@ -28,7 +26,7 @@ export interface Change extends TableChange {
 
 /** A table that is created with its first version. */
 export interface NewTable {
-  readonly location: string;
+  readonly location: Location;
   readonly properties: Readonly<Record<string, string>>;
 }
 
@@ -64,7 +62,7 @@ export class OutdatedChangeError extends CatalogError {
  */
 export function createCommits(
   parts: CommitParts,
-  change: Change,
+  change: BranchChange,
   table: TableRecord | NewTable,
   latest?: VersionRecord,
 ): Commits {
@@ -77,15 +75,24 @@ export function createCommits(
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
+    // The client may have repeated the request meanwhile.
+    requireClient(caller.signal);
     const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
     // Several versions of an existing table are committed together. A new table has no other writers.
     const entries =
       prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];
     let present: TableRecord | undefined;
     const apply = async (session: Session): Promise<LocatedVersion[]> => {
-      const table = "id" in current ? await requireSame(session, current) : await record(session, current);
+      const table =
+        "id" in current
+          ? await requireSame(session, current)
+          : await recordTable(session, { identifier, ...current }, change.caller);
       present = table;
-      const first = followsNothing() ? await latestVersion(session, table.id, branchOf(change.request)) : undefined;
+      // The next commit may be the first version of an existing table.
+      const followsNothing = "id" in current && latest === undefined && transactionName === undefined;
+      const first = followsNothing
+        ? await latestVersion(session, { table, branch: branchOf(change.request) })
+        : undefined;
       const records = [];
       for (const each of entries.length > 0 ? [] : prepared)
         records.push(await recordVersion(session, table, each, audit.id));
@@ -102,9 +109,9 @@ export function createCommits(
     const locking = "id" in current ? undefined : "tables";
     const committed = await commitTogether(parts, { audit, entries, apply, locking });
     if (present !== undefined) current = present;
-    const records = [...committed.entries, ...committed.applied];
-    transactionName = audit.nameOf(records[0]?.transactionId ?? audit.id);
-    return records.map((record) => toTableVersion(table.location, record));
+    const versions = [...committed.entries, ...committed.applied];
+    transactionName = audit.nameOf(versions[0]?.record.transactionId ?? audit.id);
+    return versions.map(toTableVersion);
   }
 
   async function requireSame(session: Session, opened: TableRecord): Promise<TableRecord> {
@@ -114,24 +121,15 @@ export function createCommits(
     if (latest === undefined) return now;
     const { branch, generation } = latest;
     // The version would be the first one of an empty branch, and its older files are missing.
-    if ((await findBranch(session, now.id, branch))?.generation !== generation)
+    if ((await findBranch(session, { table: now, branch }))?.generation !== generation)
       throw new OutdatedChangeError(`all versions on branch ${branch} of table ${name} were deleted concurrently`);
     return now;
-  }
-
-  /** Reports whether the next commit is the first version of an existing table. */
-  function followsNothing(): boolean {
-    return "id" in current && latest === undefined && transactionName === undefined;
   }
 
   async function replaceProperties(session: Session, table: TableRecord, given: TableRecord["properties"]) {
     const properties = withProtectionOf(table, given);
     await setTableProperties(session, table.id, properties);
     await applyPolicy(session, { ...table, properties }, change.caller);
-  }
-
-  function record(session: Session, { location, properties }: NewTable): Promise<TableRecord> {
-    return recordTable(session, { identifier, location: parseLocation(location), properties }, change.caller);
   }
 
   return {
@@ -144,13 +142,13 @@ export function createCommits(
     commit: async (request) => {
       if (holds) {
         const manifest_path = await moveAside(storage, table.location, request.manifest_path);
-        const prepared = await prepareVersion(parts, current, { ...request, manifest_path });
+        const prepared = await prepareVersion(parts, current, { ...request, manifest_path }, change.caller);
         const { version, manifest_size, e_tag } = request;
         const answer = { version, manifest_path, manifest_size, e_tag };
         held.push({ prepared, answer });
         return { version: answer };
       }
-      const [version] = await write([await prepareVersion(parts, current, request)]);
+      const [version] = await write([await prepareVersion(parts, current, request, change.caller)]);
       if (version === undefined) throw new Error("a commit has a version");
       return { ...(transactionName !== undefined && { transaction_id: transactionName }), version };
     },
@@ -159,13 +157,13 @@ export function createCommits(
         await write(held.map(({ prepared }) => prepared));
       } catch (error) {
         // A version in doubt may be recorded, and is finished with its manifest.
-        if (isInDoubt(error)) held.length = 0;
+        if (!(error instanceof CatalogError) || error.kind === "ServiceUnavailable") held.length = 0;
         throw error;
       }
       held.length = 0;
     },
     discard: async () => {
-      const objects = await storage.at(parseLocation(table.location));
+      const objects = await storage.at(table.location);
       for (const { manifest_path } of held.splice(0).map(({ answer }) => answer)) await objects.delete(manifest_path);
     },
     get transactionName() {
@@ -174,18 +172,13 @@ export function createCommits(
   };
 }
 
-/** Reports whether a commit may have reached its commit point although it failed. */
-function isInDoubt(error: unknown): boolean {
-  return !(error instanceof CatalogError) || error.kind === "ServiceUnavailable";
-}
-
 /**
  * Moves a staged manifest to a different staged name. A client that receives the name of its own choice places the
  * manifest itself, which would publish the version.
  */
-async function moveAside(storage: Storage, location: string, staged: string): Promise<string> {
+async function moveAside(storage: Storage, location: Location, staged: string): Promise<string> {
   const aside = `${staged}-held`;
-  const objects = await storage.at(parseLocation(location));
+  const objects = await storage.at(location);
   if ((await objects.copy(staged, aside)).outcome === "missing")
     throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${staged}`);
   await objects.delete(staged);

@@ -1,9 +1,8 @@
-import { parseLocation } from "../storage/location.ts";
+import { manifestName, schemeOf } from "../lance/version-names.ts";
 import { insertAuditOutcome } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { condemnVersions, listUnfinishedVersions, withdrawVersion } from "../store/unfinished-versions.ts";
-import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
-import { manifestName, schemeOf } from "./manifest.ts";
+import { isHidden, type LocatedVersion, type VersionRecord } from "../store/versions.ts";
 import type { StoreParts } from "./parts.ts";
 import { hasContentOf, keysOf } from "./place.ts";
 
@@ -28,7 +27,7 @@ export async function withdraw(store: Store, record: VersionRecord): Promise<boo
  */
 export async function rollBack({ store, storage }: StoreParts, transactionId: string): Promise<void> {
   await store.write((session) => condemnVersions(session, transactionId));
-  const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => record.held);
+  const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => isHidden(record));
   for (const each of condemned) await removePlaced({ storage }, each);
   await store.write(async (session) => {
     for (const { record } of condemned) await withdrawVersion(session, record);
@@ -41,8 +40,10 @@ export async function rollBack({ store, storage }: StoreParts, transactionId: st
  */
 async function removePlaced({ storage }: Pick<StoreParts, "storage">, located: LocatedVersion): Promise<void> {
   const { location, record } = located;
-  const objects = await storage.at(parseLocation(location));
-  const { folder, final } = keysOf(located);
+  const objects = await storage.at(location);
+  const { folder, staged, final } = keysOf(located);
+  // A client placed this manifest itself.
+  if (staged === final) return;
   const there = await objects.find(final);
   if (there === undefined || !(await hasContentOf(objects, folder, record, { key: final, object: there }))) return;
   const next = `${folder}/${manifestName(record.version + 1, schemeOf(record.manifestName))}`;

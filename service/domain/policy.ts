@@ -1,18 +1,17 @@
-import { CatalogError, managementContracts, TablePolicy } from "@tiltyard/protocol";
+import { CatalogError, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
 import { type Automation, deleteAutomation, listAutomations, putAutomation } from "../store/automations.ts";
 import type { Session } from "../store/store.ts";
-import { setTableProperties, type TableRecord } from "../store/tables.ts";
+import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { requireTable } from "./require.ts";
-import { type Caller, type Origin, recordAudit } from "./transaction.ts";
+import type { Caller } from "./transaction.ts";
 
 const Policy = z.object(TablePolicy);
 export type Policy = z.infer<typeof Policy>;
 type PolicyName = keyof typeof TablePolicy;
 
 /** The properties of a table that contain its policy, each as JSON. */
-const names = Object.keys(TablePolicy) as PolicyName[];
+export const policyProperties = Object.keys(TablePolicy) as PolicyName[];
 /** The initial state, in which existing rows may open a job. */
 const nothingSeen = { version: 0, fragment: -1 } as const;
 /** The parts of a policy by the kinds of their automations. */
@@ -29,15 +28,12 @@ export function automationOf(tableId: number) {
   return { kind: "automate", subject: String(tableId) } as const;
 }
 
-/** Reports whether properties contain any part of a policy. */
-export function hasPolicy(properties: Properties): boolean {
-  return names.some((name) => properties[name] !== undefined);
-}
-
 /** Returns the policy of a table. @throws CatalogError InvalidInput if a property is not a valid policy. */
 export function policyIn(properties: Properties): Policy {
   const given = Object.fromEntries(
-    names.flatMap((name) => (properties[name] === undefined ? [] : [[name, parseJson(name, properties[name])]])),
+    policyProperties.flatMap((name) =>
+      properties[name] === undefined ? [] : [[name, parseJson(name, properties[name])]],
+    ),
   );
   const parsed = Policy.safeParse(given);
   if (parsed.success) return parsed.data;
@@ -71,23 +67,6 @@ export async function applyPolicy(
   if (wanted.length === 0) return table;
   await noteTask(session, automationOf(table.id));
   return { ...table, isAutomated: true };
-}
-
-/**
- * Replaces the policy of a table.
- *
- * @returns The name of the transaction.
- * @throws CatalogError TableNotFound
- */
-export async function putPolicy(session: Session, origin: Origin, id: TableRecord["identifier"], policy: Policy) {
-  const table = await requireTable(session, id);
-  const others = Object.entries(table.properties).filter(([name]) => !names.some((each) => each === name));
-  const given = names.flatMap((name) => (policy[name] === undefined ? [] : [[name, JSON.stringify(policy[name])]]));
-  const properties: Properties = Object.fromEntries([...others, ...given]);
-  await setTableProperties(session, table.id, properties);
-  await applyPolicy(session, { ...table, properties }, origin.caller);
-  const change = { ...origin, contract: managementContracts.putTablePolicy, objects: [id] };
-  return recordAudit(session, { ...change, properties: Object.fromEntries(given) });
 }
 
 function parseJson(name: string, text: string): unknown {

@@ -1,4 +1,4 @@
-import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier, mainBranch } from "@tiltyard/protocol";
 import { findAuditRecord } from "../store/audit.ts";
 import { findBranch } from "../store/branches.ts";
 import { findJob, type JobRecord } from "../store/jobs.ts";
@@ -6,7 +6,6 @@ import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
-import { mainBranch } from "./branch.ts";
 
 /** Returns an existing namespace. @throws CatalogError NamespaceNotFound */
 export async function requireNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord> {
@@ -54,11 +53,11 @@ export async function requireFreeName(session: Session, identifier: Identifier):
 }
 
 /**
- * Requires a branch with records, unlike `requireBranch`, which also adopts branches. @throws CatalogError
+ * Requires a branch with records, unlike `openBranch`, which also adopts branches. @throws CatalogError
  * TableBranchNotFound
  */
 export async function requireRecordedBranch(session: Session, table: TableRecord, branch: string): Promise<void> {
-  if (branch === mainBranch || (await findBranch(session, table.id, branch))?.highestVersion !== undefined) return;
+  if (branch === mainBranch || (await findBranch(session, { table, branch }))?.highestVersion !== undefined) return;
   throw branchNotFound(table, branch);
 }
 
@@ -96,4 +95,42 @@ export async function requireJob(session: Session, identifier: Identifier): Prom
     "ConcurrentModification",
     `transaction ${formatIdentifier(identifier)} is an audit record (${operation}), which cannot be altered: only jobs can`,
   );
+}
+
+const branchLengthMax = 256;
+const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
+
+/**
+ * Returns the branch of a request. The name must follow Lance's rules, because it is a path below the table's `tree`
+ * folder.
+ *
+ * @throws CatalogError InvalidInput for an invalid name.
+ */
+export function branchOf(request: { readonly branch?: string | undefined }): string {
+  return request.branch === undefined ? mainBranch : checkBranch(request.branch, "branch");
+}
+
+/** Requires that the request refers to `main`. @throws CatalogError InvalidInput */
+export function requireMain(request: { readonly branch?: string | undefined }): void {
+  if (branchOf(request) !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs only change main");
+}
+
+/**
+ * Returns the branch to create or to delete, which cannot be `main`.
+ *
+ * @throws CatalogError InvalidInput
+ */
+export function ownBranchOf(request: { readonly name: string }): string {
+  if (request.name === mainBranch)
+    throw new CatalogError("InvalidInput", "name: the main branch always exists: use another name");
+  return checkBranch(request.name, "name");
+}
+
+function checkBranch(branch: string, field: string): string {
+  if (branch.length > branchLengthMax || !valid.test(branch) || branch.includes("..") || branch.endsWith(".lock"))
+    throw new CatalogError(
+      "InvalidInput",
+      `${field}: ${JSON.stringify(branch.slice(0, branchLengthMax))} is not a branch name`,
+    );
+  return branch;
 }

@@ -8,15 +8,21 @@ import {
 } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
 import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
-import type { JobRecord } from "../store/jobs.ts";
+import type { JobRecord, JobSummaryRecord } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
-import { nextTransactionId } from "../store/transaction-ids.ts";
-import type { NewTransaction, TransactionRecord } from "../store/transactions.ts";
+import { type NewTransaction, nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
 
 /** The principal that calls an operation, and the id of its request. */
 export interface Caller {
   readonly principal: Pick<Principal, "name"> & Partial<Principal>;
   readonly requestId: string;
+  /** Aborted when the client disconnects before the response; undefined for the catalog's own calls. */
+  readonly signal?: AbortSignal;
+}
+
+/** Requires that the client still waits for the response. @throws CatalogError InvalidInput, which only the log shows. */
+export function requireClient(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new CatalogError("InvalidInput", "the client disconnected before the response");
 }
 
 /** The origin of a change: its caller and the delimiter of its request. */
@@ -25,8 +31,6 @@ export interface Origin {
   readonly request?: { readonly delimiter: string };
 }
 
-/** The principal that the audit records for commands of the operator. */
-export const operator: Origin = { caller: { principal: { name: "operator" }, requestId: "" } };
 /** The principal that the audit records for changes without a request to the catalog. */
 export const unknownCaller: Caller = { principal: { name: "unknown" }, requestId: "" };
 
@@ -131,12 +135,13 @@ export async function carryOut<Result>(store: Store, audit: AuditEntry, work: ()
 function ignore(): void {}
 
 /**
- * Returns the properties of a transaction in responses. A job presents its parameters and its reason as properties, in
- * addition to those that clients have set.
+ * Returns the properties of a transaction in responses. A job presents its parameters, in lists only its column, and its
+ * reason as properties, in addition to those that clients have set.
  */
-export function propertiesOf(record: TransactionRecord | JobRecord): Record<string, string> {
-  if (!("parameters" in record)) return { ...record.properties };
-  const { properties, parameters, reason } = record;
+export function propertiesOf(record: TransactionRecord | JobSummaryRecord | JobRecord): Record<string, string> {
+  if (!("tableId" in record)) return { ...record.properties };
+  const { properties, column, reason } = record;
+  const parameters = "parameters" in record ? record.parameters : column === undefined ? {} : { column };
   return { ...properties, ...parameters, ...(reason !== undefined && { reason }) };
 }
 

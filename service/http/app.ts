@@ -1,74 +1,39 @@
-import { type AnyContract, CatalogError, remoteHeaders, remoteVersion } from "@tiltyard/protocol";
+import { type AnyContract, CatalogError, closest, defaultDelimiter } from "@tiltyard/protocol";
 import { Hono } from "hono";
-import { createMiddleware } from "hono/factory";
 import { methodNotAllowed } from "hono/method-not-allowed";
-import { requestId } from "hono/request-id";
-import type { Log } from "../log.ts";
-import type { Catalog } from "../operations/handler.ts";
 import { operations } from "../operations.ts";
 import { type PageDeps, pages } from "../pages/pages.ts";
 import type { Store } from "../store/store.ts";
+import { type AccessLogDeps, accessLog, identifyRequest } from "./access-log.ts";
 import type { AppContext, AppEnv } from "./context.ts";
-import { handle } from "./handle.ts";
-import { accessLog } from "./middleware/access-log.ts";
-import { type AuthenticationDeps, authenticate } from "./middleware/authenticate.ts";
-import { authorizeFields, authorizePath, refuseRows } from "./middleware/authorize.ts";
-import { type BodyMemory, bodyMemory } from "./middleware/body-memory.ts";
-import { contextHeaders } from "./middleware/context-headers.ts";
-import { drainBody } from "./middleware/drain-body.ts";
-import { errorHandler, errorResponse } from "./middleware/error-handler.ts";
-import { rateLimit } from "./middleware/rate-limit.ts";
-import { target } from "./middleware/target.ts";
-import { validate } from "./middleware/validate.ts";
+import { drainBody } from "./drain-body.ts";
+import { errorHandler, errorResponse } from "./error-handler.ts";
 import { oauthToken, tokenPath } from "./oauth-token.ts";
-import { suggestedPath } from "./suggested-path.ts";
+import { type OperationDeps, operationSteps } from "./operation.ts";
+import { createRateLimit } from "./rate-limit.ts";
+import { isRemoteClient } from "./respond.ts";
 
-const requestIdLengthMax = 128;
-
-export interface AppDeps extends AuthenticationDeps, PageDeps {
-  readonly catalog: Catalog;
+export interface AppDeps extends Omit<OperationDeps, "limitRate">, PageDeps, AccessLogDeps {
   readonly createLimiter: Store["createLimiter"];
   /** The maximum number of requests per second for each principal; undefined means unlimited. */
   readonly requestsPerSecond: number | undefined;
-  readonly bodyMemory: BodyMemory;
-  /** Interprets the database name of LanceDB's remote client as a namespace of this catalog. */
-  readonly remoteDatabases: boolean;
-  readonly log: Log;
 }
 
 /** Creates the service. The steps of a request are listed in the order in which they run. */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
+  const { createLimiter, developmentIssuer, log, requestsPerSecond } = deps;
+  const limitRate = requestsPerSecond === undefined ? undefined : createRateLimit(createLimiter, requestsPerSecond);
   const app = new Hono<AppEnv>({ getPath: encodedPath });
-  app.use(
-    requestId({ limitLength: requestIdLengthMax }),
-    accessLog(deps),
-    drainBody(),
-    methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }),
-    bodyMemory(deps.bodyMemory),
-  );
-  const { requestsPerSecond } = deps;
-  const limitRate = requestsPerSecond === undefined ? [] : [rateLimit(deps.createLimiter, requestsPerSecond)];
+  app.use(identifyRequest(), accessLog(deps), drainBody());
   for (const operation of operations) {
     const { contract } = operation;
-    app.on(
-      [...contract.methods],
-      routePath(contract),
-      labelOperation(contract),
-      authenticate(deps),
-      ...limitRate,
-      target(deps),
-      authorizePath(contract),
-      ...(contract.onRows && !deps.catalog.dataOperations ? [refuseRows] : []),
-      ...validate(contract),
-      contextHeaders(),
-      authorizeFields(contract),
-      handle(operation, deps),
-    );
+    app.on([...contract.methods], [routePath(contract)], ...operationSteps(operation, { ...deps, limitRate }));
   }
-  if (deps.developmentIssuer !== undefined) app.on("POST", [tokenPath], ...oauthToken(deps.developmentIssuer, deps));
+  if (developmentIssuer !== undefined) app.on("POST", [tokenPath], ...oauthToken(developmentIssuer, deps));
   app.route("/", pages(deps, tokenPath));
+  app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
   app.notFound((c) => errorResponse(c, nothingAt(c)));
-  app.onError(errorHandler(deps.log));
+  app.onError(errorHandler(log));
   return app;
 }
 
@@ -87,19 +52,6 @@ function encodedPath({ url }: Request): string {
   return (end === -1 ? url.slice(start) : url.slice(start, end)).replaceAll("+", "%20");
 }
 
-/** Sets the name of the operation for the log and the metrics, and the server's version for LanceDB's remote client. */
-function labelOperation({ operationId }: AnyContract) {
-  return createMiddleware<AppEnv>(async function labelOperation(c, next) {
-    c.set("operation", operationId);
-    if (isRemoteClient(c)) c.header(remoteHeaders.version, remoteVersion);
-    await next();
-  });
-}
-
-function isRemoteClient(c: AppContext): boolean {
-  return c.req.header(remoteHeaders.database) !== undefined;
-}
-
 /** Creates the error of an unknown path. LanceDB's client interprets any 404 as a missing table, so it receives a 406. */
 function nothingAt(c: AppContext): CatalogError {
   const { method, path } = c.req;
@@ -110,7 +62,36 @@ function nothingAt(c: AppContext): CatalogError {
 }
 
 function refuseMethod(c: AppContext, methods: readonly string[]): Response {
-  c.header("allow", methods.join(", "));
   const message = `${c.req.method} is not allowed here: use ${methods.join(" or ")}`;
-  return errorResponse(c, new CatalogError("MethodNotAllowed", message));
+  return errorResponse(c, new CatalogError("MethodNotAllowed", message), { allow: methods.join(", ") });
+}
+
+const templates = operations.map(({ contract }) => contract.path);
+
+/** Returns the path of an operation that an unknown path most likely means, or undefined if none is close. */
+function suggestedPath(path: string): string | undefined {
+  return firstOf((template) => withDelimiter(path, template)) ?? firstOf((template) => withoutTypo(path, template));
+}
+
+function firstOf(suggest: (template: string) => string | undefined): string | undefined {
+  return templates.map(suggest).find((suggested) => suggested !== undefined);
+}
+
+/** Replaces the slashes between the parts of an identifier, as in `/v1/table/demo/numbers/describe`. */
+function withDelimiter(path: string, template: string): string | undefined {
+  const [start = "", end = "", ...more] = template.split("{id}");
+  const id = path.slice(start.length, path.length - end.length);
+  const fits = path.startsWith(start) && path.endsWith(end) && /^[^/]+(?:\/[^/]+)+$/.test(id);
+  return fits && end !== "" && more.length === 0 ? start + id.replaceAll("/", defaultDelimiter) + end : undefined;
+}
+
+/** Corrects a misspelled operation. Only the fixed segments are compared, because identifiers may be long. */
+function withoutTypo(path: string, template: string): string | undefined {
+  const given = path.split("/");
+  const segments = template.split("/");
+  if (segments.length !== given.length || given.slice(1).includes("")) return undefined;
+  const isFixed = (index: number) => segments[index]?.startsWith("{") === false;
+  const fixed = (each: readonly string[]) => each.filter((_, index) => isFixed(index)).join("/");
+  if (closest(fixed(given), [fixed(segments)]) === undefined) return undefined;
+  return segments.map((segment, index) => (isFixed(index) ? segment : given[index])).join("/");
 }

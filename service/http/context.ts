@@ -3,6 +3,7 @@ import type { PathFields } from "@tiltyard/protocol";
 import type { Context } from "hono";
 import type { RequestIdVariables } from "hono/request-id";
 import type { Principal } from "../auth/authenticator.ts";
+import type { BodyReservation } from "./body-memory.ts";
 
 /** The object that a request names, known before its query and body are validated. */
 export interface Target extends PathFields {
@@ -10,16 +11,24 @@ export interface Target extends PathFields {
   readonly pathId: string | undefined;
 }
 
-/** The sender of a body. The credential of an anonymous one may be in the body itself. */
-export type BodySender = "anonymous" | "authenticated";
-
-/** The memory that the body of one request occupies. */
-export interface BodyReservation extends Disposable {
-  /** Reserves more memory. @throws CatalogError ServiceUnavailable if all bodies together would exceed their share. */
-  grow(bytes: number, from: BodySender): void;
+/** A body that a step reads as a stream. */
+export interface OpenBody {
+  readonly content: "json" | "rows";
+  readonly stream: ReadableStream<Uint8Array>;
 }
 
-/** The state that middleware attaches to a request. Each variable is set by the middleware of its name. */
+/** The refusal of a request for lack of a valid credential or of a right, for the log. */
+export interface Refusal {
+  /** The principal, or the address of a caller without one. */
+  readonly caller: string;
+  /** The id of the API key. The id of an invalid key is the one that the key itself contains. */
+  readonly apiKeyId: string | undefined;
+  /** The right that the caller lacks; undefined if the operation itself refused the request. */
+  readonly role?: string;
+  readonly object?: string;
+}
+
+/** The state of a request that later steps, the log and the response read. */
 export interface AppEnv {
   /** Node's request and response; an empty object when a test calls `app.request(path, init, {})`. */
   readonly Bindings: Partial<HttpBindings>;
@@ -28,14 +37,12 @@ export interface AppEnv {
     operation?: string;
     /** The caller's W3C trace context. */
     traceparent?: string;
-    bodyReservation: BodyReservation;
-    bodyStream?: ReadableStream<Uint8Array>;
-    /** The parsed JSON body, before validation. */
-    json?: unknown;
+    body?: OpenBody;
+    bodyReservation?: BodyReservation;
     principal?: Principal;
-    target: Target;
-    /** The validated request: the fields of path, query and body in one object. */
-    request: Readonly<Record<string, unknown>>;
+    refusal?: Refusal;
+    /** The caller and the object of an operation that passed the checks before its body. */
+    admitted: { readonly principal: Principal; readonly target: Target };
     /** The unknown fields of the request, which had no effect. */
     ignoredFields?: readonly string[];
     /** Reports whether a stream of rows failed after the status 200 was sent. */

@@ -5,9 +5,9 @@ import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
+import { type AuthenticationDeps, verifyCredential } from "./authenticate.ts";
 import type { AppContext, AppEnv } from "./context.ts";
-import { type AuthenticationDeps, verifyCredential } from "./middleware/authenticate.ts";
-import { inTime } from "./middleware/json-body.ts";
+import { inTime } from "./json-body.ts";
 
 export const tokenPath = "/oauth/token";
 /** The maximum size of a token request, which has three fields; the longest is a key. */
@@ -19,20 +19,25 @@ const Grant = z.object({ grant_type: z.literal("client_credentials"), client_sec
  * Serves the client-credentials grant (RFC 6749, section 4.4). The client's secret is an API key, and the token
  * authenticates the principal of that key.
  */
-export function oauthToken(issuer: DevelopmentIssuer, deps: AuthenticationDeps): MiddlewareHandler<AppEnv>[] {
+export function oauthToken(issueToken: DevelopmentIssuer, deps: AuthenticationDeps): MiddlewareHandler<AppEnv>[] {
   return [
-    bodyLimit({ maxSize: formBytesMax, onError: refuseLength }),
+    bodyLimit({
+      maxSize: formBytesMax,
+      onError: () => {
+        throw new CatalogError("PayloadTooLarge", `the form may have ${formBytesMax} bytes at most`);
+      },
+    }),
     (_, next) => inTime(next()),
     zValidator("form", Grant, ({ success }, c) =>
       success ? undefined : refuse(c as AppContext, "unsupported_grant_type", "InvalidInput", unsupported),
     ) as MiddlewareHandler<AppEnv>,
-    createMiddleware<AppEnv, string, { out: { form: z.infer<typeof Grant> } }>(async function issueToken(c) {
+    createMiddleware<AppEnv, string, { out: { form: z.infer<typeof Grant> } }>(async function respondToken(c) {
       const { client_secret: formSecret = "" } = c.req.valid("form");
       try {
         const principal = await verifyCredential({ kind: "api-key", key: basicSecret(c) ?? formSecret }, c, deps);
         c.header("cache-control", "no-store");
         return c.json({
-          access_token: await issuer.issue(principal),
+          access_token: await issueToken(principal),
           token_type: "Bearer",
           expires_in: tokenLifetimeSeconds,
         });
@@ -43,10 +48,6 @@ export function oauthToken(issuer: DevelopmentIssuer, deps: AuthenticationDeps):
       }
     }),
   ];
-}
-
-function refuseLength(): never {
-  throw new CatalogError("PayloadTooLarge", `the form may have ${formBytesMax} bytes at most`);
 }
 
 /** Returns the client's secret from Basic authentication; undefined without it. */

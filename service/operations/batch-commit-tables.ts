@@ -1,20 +1,23 @@
+import { setImmediate } from "node:timers/promises";
 import { contracts, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
-import { commitTogether, type Entry } from "../commits/commit-together.ts";
+import { commitTogether, type Entry } from "../commits/commit.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
-import { requireKnownBranch, toTableVersion } from "../commits/read.ts";
+import { openKnownBranch, toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
-import { branchOf } from "../domain/branch.ts";
-import { requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { branchOf, requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { prepareAudit } from "../domain/transaction.ts";
-import { deregisterTable } from "../dropping/drop.ts";
+import type { Location } from "../storage/location.ts";
 import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
-import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
+import type { LocatedVersion } from "../store/versions.ts";
+import { deregisterTable } from "../tables/drop.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { prepareCommit } from "./prepare-commit.ts";
 import { prepareDeclaration } from "./table.ts";
 
 const contract = contracts.batchCommitTables;
+/** The number of operations that are prepared in one turn of the event loop. */
+const operationsInTurn = 100;
 type Operation = RequestOf<typeof contract>["operations"][number];
 type Result = ResponseOf<typeof contract>["results"][number];
 type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
@@ -39,21 +42,19 @@ export const batchCommitTables: Handler<"batchCommitTables"> = async (request, c
   });
   catalog.worker.wake();
 
-  const placedBefore = committed.entries.map((record, index) =>
-    versionResult(entries[index]?.prepared.location ?? "", record),
-  );
+  const placedBefore = committed.entries.map(versionResult);
   const placedAfter = [...committed.applied];
   const results = steps.map(({ entry }): Result => {
     const outcome = entry === undefined ? outcomes.shift() : placedBefore.shift();
     if (outcome === undefined) throw new Error("each operation of a batch has an outcome");
     if (!("record" in outcome)) return outcome;
-    return versionResult(outcome.location, placedAfter.shift() ?? outcome.record);
+    return versionResult(placedAfter.shift() ?? outcome);
   });
   return { transaction_id: audit.name, results };
 };
 
-function versionResult(location: string, record: VersionRecord): Result {
-  return { create_table_version: { version: toTableVersion(location, record) } };
+function versionResult(located: LocatedVersion): Result {
+  return { create_table_version: { version: toTableVersion(located) } };
 }
 
 /** One operation of the batch, which was prepared before any change. */
@@ -71,12 +72,16 @@ async function prepareSteps(
   caller: AuthorizedCaller,
 ): Promise<readonly Step[]> {
   /** The paths of the tables that the batch has changed so far, with the locations of those that it declares. */
-  const changed = new Map<string, string | undefined>();
+  const changed = new Map<string, Location | undefined>();
 
   async function declare(id: Identifier, request: Member<"declare_table">): Promise<Step> {
     const { vend_credentials = false } = request;
-    const { record, answer } = await prepareDeclaration({ ...request, id, vend_credentials }, catalog, caller);
-    changed.set(toPath(id), answer.location);
+    const { location, record, answer } = await prepareDeclaration(
+      { ...request, id, vend_credentials },
+      catalog,
+      caller,
+    );
+    changed.set(toPath(id), location);
     return {
       apply: async (session) => {
         await record(session);
@@ -103,14 +108,13 @@ async function prepareSteps(
   async function deleteVersions(identifier: Identifier, request: Member<"delete_table_versions">): Promise<Step> {
     const branch = branchOf(request);
     const ranges = readRanges(request.ranges);
-    if (!changed.has(toPath(identifier)))
-      await requireKnownBranch(catalog, await requireTable(catalog.store.read, identifier), branch);
+    if (!changed.has(toPath(identifier))) await openKnownBranch(catalog, { id: identifier, branch });
     changed.set(toPath(identifier), undefined);
     return {
       apply: async (session) => {
         const table = await requireTable(session, identifier);
         await requireRecordedBranch(session, table, branch);
-        return { delete_table_versions: { deleted_count: await deleteRanges(session, table.id, branch, ranges) } };
+        return { delete_table_versions: { deleted_count: await deleteRanges(session, { table, branch }, ranges) } };
       },
     };
   }
@@ -122,13 +126,14 @@ async function prepareSteps(
         const table = await requireTable(session, identifier);
         await deregisterTable(session, table);
         const { location, properties } = table;
-        return { deregister_table: { id: [...identifier], location, properties: { ...properties } } };
+        return { deregister_table: { id: [...identifier], location: location.uri, properties: { ...properties } } };
       },
     };
   }
 
   const steps: Step[] = [];
-  for (const operation of operations) {
+  for (const [index, operation] of operations.entries()) {
+    if (index > 0 && index % operationsInTurn === 0) await setImmediate();
     const id = identifierOf(operation);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
     if (declare_table) steps.push(await declare(id, declare_table));

@@ -9,31 +9,37 @@ import type {
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
 import type { CommitParts } from "../commits/parts.ts";
-import type { Locations } from "../domain/locations.ts";
 import type { Caller } from "../domain/transaction.ts";
+import type { SecretKeys } from "../functions/secret-keys.ts";
+import type { JobParts } from "../jobs/open-job.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { CredentialVendors } from "../storage/credentials.ts";
+import type { Locations } from "../tables/locations.ts";
 import type { Worker } from "../tasks/worker.ts";
 
 /** The dependencies of operations. */
-export interface Catalog extends CommitParts {
+export interface Catalog extends CommitParts, JobParts {
   /** Vends credentials for tables; undefined if vending is disabled. */
   readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;
   /** The namespaces below the root that contain their own Geneva records. */
   readonly isolatedNamespaces: readonly string[];
-  /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
-  readonly rayClusters: readonly string[] | undefined;
+  /** The names of the Ray clusters in the runner's file. */
+  readonly rayClusters: readonly string[];
   /** Runs the deferred work of requests. */
   readonly worker: Pick<Worker, "wake">;
   /** Reads and writes the rows of tables. */
   readonly rows: Rows;
   /** Enables the operations on rows, which are otherwise rejected with 406. */
   readonly dataOperations: boolean;
+  /** The keys of secrets; none if this catalog stores no secrets. */
+  readonly secretKeys: SecretKeys;
   /** Removes the cached roles of a principal, so that a change applies from its next request on. */
   readonly forgetRoles: (principal: string) => void;
   /** The time for which a dropped table can be undropped; 0 purges it at once. */
   readonly dropRetentionMs: number;
+  /** The time without progress after which a running job has stalled. */
+  readonly stalledAfterMs: number;
 }
 
 /** The caller of an operation with its rights and its body. */

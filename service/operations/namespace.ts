@@ -3,9 +3,9 @@ import { z } from "zod";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
 import { carryOut, prepareAudit } from "../domain/transaction.ts";
-import { dropContents, isEmpty } from "../dropping/drop.ts";
 import { deleteNamespace, findNamespace, insertNamespace, listChildNamespaces } from "../store/namespaces.ts";
 import { listAllTables as listIdentifiers, listTables as listNames } from "../store/tables.ts";
+import { dropContents, isEmpty } from "../tables/drop.ts";
 import type { Handler } from "./handler.ts";
 
 export const createNamespace: Handler<"createNamespace"> = async (request, catalog, caller) => {

@@ -1,11 +1,11 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { isAllowed } from "../auth/authorize.ts";
-import { requireReadableBases } from "../commits/bases.ts";
-import { branchFolder, manifestBytesMax, versionsFolder } from "../commits/manifest.ts";
+import { requireReadable } from "../commits/bases.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
 import { readManifest, requireVersion } from "../commits/read.ts";
-import { differingFragments } from "../rows/manifest-file.ts";
-import { parseLocation } from "../storage/location.ts";
+import { differingFragments } from "../lance/manifest.ts";
+import { branchFolder, manifestBytesMax, versionsFolder } from "../lance/version-names.ts";
+import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
 
@@ -19,12 +19,11 @@ import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handle
 export async function prepareCommit(
   catalog: Catalog,
   caller: AuthorizedCaller,
-  table: TableRecord | { readonly location: string },
+  table: TableRecord | { readonly location: Location },
   request: VersionRequest,
 ): Promise<PreparedVersion> {
-  const prepared = await prepareVersion(catalog, table, request);
-  const { location, branch, committedName: name } = prepared;
-  await requireReadableBases(catalog, { location, branch, name }, mayRead(caller));
+  const prepared = await prepareVersion(catalog, table, request, caller);
+  await requireReadable(catalog, prepared.foreignBases, mayRead(caller));
   const isRetry = prepared.identity === undefined;
   if ("id" in table && !isRetry && !mayWrite(caller)(table.identifier))
     await requireOwnRecords(catalog, caller, table, prepared);
@@ -48,18 +47,20 @@ async function requireOwnRecords(
   { branch, request: { version }, base, committedName }: PreparedVersion,
 ): Promise<void> {
   const { identifier: id } = table;
-  const { job } =
-    caller.principal.grants.find((grant) => grant.job && isAllowed({ grants: [grant] }, onRecords(id))) ?? {};
+  const onRecords = { role: "writer", orRole: "committer", object: id } as const;
+  const { job } = caller.principal.grants.find((grant) => grant.job && isAllowed({ grants: [grant] }, onRecords)) ?? {};
   if (job === undefined) throw new Error("only a job commits without the role writer");
   // A table without rows has none of other jobs, and a commit of a version up to the latest one is a conflict.
   if (base?.highestVersion === undefined || version <= base.highestVersion) return;
-  const location = parseLocation(table.location);
+  const { location } = table;
   const objects = await catalog.storage.at(location);
   const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
   if (staged === undefined)
     throw new CatalogError("InvalidInput", "manifest_path: the object was deleted concurrently");
-  const latest = await requireVersion(catalog, table, branch, base.highestVersion);
-  const [ofLatest, ofStaged] = fragmentsToCompare(await readManifest(catalog, table, latest), staged.bytes);
+  const latest = await requireVersion(catalog, { table, branch }, base.highestVersion);
+  const [ofLatest, ofStaged] = await readManifest(catalog, table, latest, (manifest) =>
+    fragmentsToCompare(manifest, staged.bytes),
+  );
   const args = { job: formatIdentifier(job) };
   const { result: before } = await catalog.rows.read(
     "recordsOfOthers",
@@ -89,8 +90,4 @@ async function requireOwnRecords(
 function fragmentsToCompare(latest: Uint8Array, staged: Uint8Array): readonly (readonly number[] | undefined)[] {
   const differing = differingFragments(latest, staged) ?? [];
   return differing.some(({ length }) => length > fragmentsMax) ? [] : differing;
-}
-
-function onRecords(object: readonly string[]) {
-  return { role: "writer", orRole: "committer", object } as const;
 }

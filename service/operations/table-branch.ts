@@ -1,11 +1,9 @@
 import { contracts } from "@tiltyard/protocol";
-import { requireBranch, requireVersion } from "../commits/read.ts";
-import { branchOf, ownBranchOf } from "../domain/branch.ts";
+import { openBranchOf, requireVersion } from "../commits/read.ts";
 import { keyText, readPage } from "../domain/page.ts";
-import { requireTable } from "../domain/require.ts";
+import { branchOf, ownBranchOf, requireTable } from "../domain/require.ts";
 import { branchKind, deleteBranch, requireDeletable, requireFreeBranchName } from "../refs/branches.ts";
-import { changeRefs, listRefs } from "../refs/ref-files.ts";
-import { changeAuditedRefs } from "./change-audited-refs.ts";
+import { changeAuditedRefs, changeRefs, listRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableBranches: Handler<"listTableBranches"> = async (request, catalog) => {
@@ -30,8 +28,8 @@ export const createTableBranch: Handler<"createTableBranch"> = async (request, c
 
   return changeRefs(catalog, id, async (table) => {
     await requireFreeBranchName(catalog, table, name);
-    await requireBranch(catalog, table, branch);
-    const { version } = await requireVersion(catalog, table, branch, request.from_version);
+    const from = await openBranchOf(catalog, { table, branch });
+    const { version } = await requireVersion(catalog, from, request.from_version);
     const change = { contract: contracts.createTableBranch, request: { id, delimiter, branch }, caller };
     return (await catalog.rows.change("createBranch", change, { name, from: branch, version })).transaction;
   });

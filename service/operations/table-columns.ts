@@ -1,19 +1,27 @@
-import { CatalogError, contracts, type RequestOf } from "@tiltyard/protocol";
-import { prepareForNewRows } from "../automation/register.ts";
-import { requireBranch } from "../commits/read.ts";
-import { branchOf, requireMain } from "../domain/branch.ts";
-import { requireNameable } from "../domain/job.ts";
-import { openTableJob, requireNoOpenBackfill } from "../domain/open-job.ts";
+import { isDeepStrictEqual } from "node:util";
+import { toExpression, toLanceType } from "@tiltyard/lance-worker";
+import {
+  CatalogError,
+  contracts,
+  type FunctionColumns,
+  type Identifier,
+  type RequestOf,
+  type remoteContracts,
+} from "@tiltyard/protocol";
+import { authorize } from "../auth/authorize.ts";
+import { prepareForNewRows } from "../automation/table-state.ts";
+import { openBranch } from "../commits/read.ts";
 import { automationOf } from "../domain/policy.ts";
-import { requireTable } from "../domain/require.ts";
-import { ensureSystemNamespace } from "../domain/system-namespace.ts";
-import { toLanceType } from "../rows/arrow/arrow-schema.ts";
-import { checkBackfill } from "../rows/columns.ts";
-import { resolveNames } from "../rows/definitions.ts";
-import { findField } from "../rows/field-path.ts";
+import { requireMain } from "../domain/require.ts";
+import { bindFunction } from "../functions/binding.ts";
+import { requireRefreshable } from "../functions/refresh.ts";
+import { checkBackfill } from "../geneva/backfill.ts";
+import { ensureSystemNamespace, resolveNames } from "../geneva/definitions.ts";
+import { manifestOfColumn, replaceFunction, storeFunctions } from "../geneva/virtual-column.ts";
+import { requireNameable, requireRoom } from "../jobs/job.ts";
+import { openTableJob, requireNoOpenBackfill } from "../jobs/open-job.ts";
+import { findField } from "../lance/field-path.ts";
 import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
-import { toExpression } from "../rows/sql-text.ts";
-import { manifestOfColumn, replaceFunction, storeFunctions } from "../rows/virtual-column.ts";
 import type { Session } from "../store/store.ts";
 import { noteTask } from "../store/tasks.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
@@ -46,6 +54,28 @@ export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (requ
   const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
   return { ...transaction, version: result.version };
 };
+
+/** Adds the columns that a Function computes, without values. */
+export async function addFunctionColumns(
+  request: RequestOf<typeof remoteContracts.remoteAlterTableAddColumns>,
+  requested: FunctionColumns,
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+) {
+  requireMain(request);
+  const names = (request.new_columns ?? []).flatMap(({ name, all_null }) => (all_null ? name : []));
+  const outputs = requested.outputs.map(({ output_name }) => output_name);
+  if (!isDeepStrictEqual(names, outputs) || names.length < (request.new_columns?.length ?? 0))
+    throw new CatalogError("InvalidInput", "new_columns: must be the outputs of the function, each with all_null");
+  const { result: schema } = await catalog.rows.read("schema", { id: request.id, caller }, {});
+  const requireWriter = (object: Identifier) => authorize(caller.principal, [{ role: "writer", object }]);
+  const { columns, insert } = await bindFunction(catalog.store, requested, schema, request.database, requireWriter);
+  const change = { contract: contracts.alterTableAddColumns, request, caller, alongside: insert };
+  const added = { computed: [], expressions: [], hasSchema: true };
+  const sent = { rows: new Blob([columns]).stream() };
+  const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
+  return { ...transaction, version: result.version };
+}
 
 function requireOneDefinition({ expression, computed, virtual_column }: NewColumn, index: number): void {
   const given = [expression, computed, virtual_column].filter((each) => each !== undefined);
@@ -90,12 +120,15 @@ async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller:
   const replaced = [];
   for (const each of alterations) replaced.push(await replaceFunction(catalog, { ...request, caller }, each));
   const updates = replaced.map((each) => ({ ...each, replace: false }));
+  // The functions must not change without their jobs.
+  const opener = { principal: caller.principal.name, namespace: id.slice(0, -1) };
+  await requireRoom(store.read, opener, catalog.openJobMaxima, replaced.length);
   const change = { contract: contracts.alterTableAlterColumns, request, caller };
   const { result, transaction } = await rows.change("updateFieldMetadata", change, { updates });
   for (const { path: column, metadata } of replaced) {
     const manifest = metadata[manifestOfColumn] ?? undefined;
     const backfill = { id, delimiter, column, where: everyRow, manifest };
-    await openTableJob(store, { contract: contracts.alterTableBackfillColumns, request: backfill, caller });
+    await openTableJob(catalog, { contract: contracts.alterTableBackfillColumns, request: backfill, caller });
   }
   return { ...transaction, version: result.version };
 }
@@ -133,14 +166,14 @@ export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (re
  */
 export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = async (request, catalog, caller) => {
   const { store, rows } = catalog;
-  const table = await requireTable(store.read, request.id);
-  await requireBranch(catalog, table, branchOf(request));
+  const { table } = await openBranch(catalog, request);
   requireMain(request);
   const stored = await checkBackfill(rows, { ...request, caller });
+  const bound = stored.binding === undefined ? {} : await requireRefreshable(store, table, stored.binding, request);
   const named = await resolveNames(catalog, { ...request, caller });
-  const completed = { ...request, manifest: stored.manifest, ...named };
+  const completed = { ...request, manifest: stored.manifest, ...bound, ...named };
   const contract = contracts.alterTableBackfillColumns;
-  const job_id = await openTableJob(store, { contract, request: completed, caller });
+  const job_id = await openTableJob(catalog, { contract, request: completed, caller });
   // The catalog first learns about externally added columns here.
   if (stored.isAutomatic) await store.write((session) => noteTask(session, automationOf(table.id)));
   return { job_id };

@@ -1,14 +1,12 @@
-import { CatalogError, contracts, formatIdentifier, type Identifier, type RequestOf } from "@tiltyard/protocol";
-import { isWritten } from "../commits/read.ts";
-import { branchOf, mainBranch } from "../domain/branch.ts";
+import { type QueryRequest, type RowsQuery, toExpression } from "@tiltyard/lance-worker";
+import { CatalogError, contracts, formatIdentifier, mainBranch, type RequestOf } from "@tiltyard/protocol";
+import { type BranchRequest, isWritten } from "../commits/read.ts";
+import type { BranchChange } from "../commits/series.ts";
 import { policyIn } from "../domain/policy.ts";
-import { withProtectionOf } from "../domain/protection.ts";
-import { requireTable } from "../domain/require.ts";
-import { createTableWithRows } from "../rows/create-table.ts";
-import { toRowsQuery } from "../rows/rows-query.ts";
-import { toExpression } from "../rows/sql-text.ts";
-import { findTable, type TableRecord } from "../store/tables.ts";
-import { exclusively } from "../tasks/exclusively.ts";
+import { branchOf, requireFreeName, requireTable } from "../domain/require.ts";
+import type { ChangeOptions } from "../rows/change.ts";
+import { findTable, type TableRecord, withProtectionOf } from "../store/tables.ts";
+import { exclusively } from "../tasks/lease.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 /**
@@ -35,15 +33,38 @@ async function create(request: RequestOf<typeof contracts.createTable>, catalog:
   const isEmpty = await isUnwritten(catalog, present, request);
   if (!isEmpty && mode === "Create")
     throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(id)} already exists`);
-  if (!isEmpty && mode === "ExistOk") return { location: present.location, properties: { ...present.properties } };
+  if (!isEmpty && mode === "ExistOk") return { location: present.location.uri, properties: { ...present.properties } };
   const sent = { rows: caller.body, empty: isEmpty ? present : undefined };
   const { result, transaction } = await catalog.rows.change("write", change, { mode: "overwrite" }, sent);
   return {
     ...transaction,
-    location: present.location,
+    location: present.location.uri,
     version: result.version,
     properties: { ...withProtectionOf(present, properties ?? present.properties) },
   };
+}
+
+/**
+ * Creates a table from an Arrow stream at a location that the catalog chooses. The table and its rows are one commit.
+ *
+ * @param change The change, whose properties become those of the table.
+ * @throws CatalogError NamespaceNotFound, TableAlreadyExists, Unsupported; also like a write.
+ */
+export async function createTableWithRows(
+  catalog: Catalog,
+  change: BranchChange,
+  rows: ReadableStream<Uint8Array>,
+  { stableRowIds = false }: Pick<ChangeOptions, "stableRowIds"> = {},
+) {
+  const { id } = change.request;
+  await requireFreeName(catalog.store.read, id);
+  const location = catalog.locations.choose(id);
+  const empty = { location, properties: change.properties ?? {} };
+  // No other client knows this location.
+  const onNothingCommitted = async () => (await catalog.storage.at(location)).deleteFolder(location.path);
+  const options = { rows, empty, stableRowIds, onNothingCommitted };
+  const { result, transaction } = await catalog.rows.change("write", change, { mode: "append" }, options);
+  return { location: location.uri, version: result.version, transaction };
 }
 
 export const insertIntoTable: Handler<"insertIntoTable"> = async (request, catalog, caller) => {
@@ -96,14 +117,9 @@ async function merge(request: MergeRequest, catalog: Catalog, caller: Authorized
   };
 }
 
-interface BranchRequest {
-  readonly id: Identifier;
-  readonly branch?: string | undefined;
-}
-
 /** Reports whether a write creates the first version of a table. */
 async function isUnwritten(catalog: Catalog, table: TableRecord, request: BranchRequest): Promise<boolean> {
-  return branchOf(request) === mainBranch && !(await isWritten(catalog, table, mainBranch));
+  return branchOf(request) === mainBranch && !(await isWritten(catalog, { table, branch: mainBranch }));
 }
 
 /**
@@ -141,6 +157,14 @@ export async function deleteRows(
   const change = { contract: contracts.deleteFromTable, request, caller };
   const { result, transaction } = await rows.change("delete", change, { predicate: toExpression(request.predicate) });
   return { ...transaction, version: result.version, num_deleted_rows: result.numDeletedRows };
+}
+
+/** Converts the expressions of a query. */
+function toRowsQuery({ filter, columns, ...same }: QueryRequest): RowsQuery {
+  const { column_names, column_aliases: aliases } = columns ?? {};
+  const converted = Object.entries(aliases ?? {}).map(([name, sql]) => [name, toExpression(sql)] as const);
+  const column_aliases = aliases && Object.fromEntries(converted);
+  return { ...same, filter: toExpression(filter), columns: { column_names, column_aliases } };
 }
 
 export const queryTable: Handler<"queryTable"> = async (request, { rows }, caller) =>

@@ -1,13 +1,8 @@
+import { type IndexDescription, type IndexRequest, scalarTypes } from "@tiltyard/lance-worker";
 import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
-import { readManifest, requireVersion } from "../commits/read.ts";
-import { branchOf } from "../domain/branch.ts";
+import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { keyText, readPage } from "../domain/page.ts";
-import { requireTable } from "../domain/require.ts";
-import type { ResultOf } from "../rows/call.ts";
-import type { IndexRequest } from "../rows/child/create-index.ts";
-import type { ReadOperations } from "../rows/child/operations.ts";
-import { scalarTypes } from "../rows/index-types.ts";
-import { indicesOf, type ManifestIndex } from "../rows/manifest-indices.ts";
+import { indicesOf, type ManifestIndex } from "../lance/indices.ts";
 import type { VersionRequest } from "../rows/reader.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
@@ -58,20 +53,17 @@ export const listTableIndices: Handler<"listTableIndices"> = async (request, cat
   const known = new Map(result.map((index) => [index.name, index]));
   const indexes = items.map(async (name) => {
     const index = known.get(name) ?? (await withStats(rows, at, recorded.get(name)));
-    return toIndexContent({ ...index, columns: [...(recorded.get(name)?.columns ?? index.columns)] });
+    return toIndexContent({ ...index, columns: recorded.get(name)?.columns ?? index.columns });
   });
   return { indexes: await Promise.all(indexes), ...page };
 };
 
-type Index = Pick<ResultOf<ReadOperations["indices"]>[number], "name" | "indexType" | "columns"> &
-  Partial<ResultOf<ReadOperations["indices"]>[number]>;
-
 /** Returns the indices of the manifest; none for a manifest that this catalog cannot read. */
 export async function recordedIndices(catalog: Catalog, at: VersionRequest): Promise<readonly ManifestIndex[]> {
-  const table = await requireTable(catalog.store.read, at.id);
-  const record = await requireVersion(catalog, table, branchOf(at), at.version);
+  const opened = await openBranch(catalog, at);
+  const record = await requireVersion(catalog, opened, at.version);
   try {
-    return indicesOf(await readManifest(catalog, table, record));
+    return await readManifest(catalog, opened.table, record, indicesOf);
   } catch (error) {
     if (error instanceof CatalogError && error.kind === "Unsupported") return [];
     throw error;
@@ -79,14 +71,18 @@ export async function recordedIndices(catalog: Catalog, at: VersionRequest): Pro
 }
 
 /** Describes an index whose type the library does not list. */
-async function withStats(rows: Catalog["rows"], at: VersionRequest, index: ManifestIndex | undefined): Promise<Index> {
+async function withStats(
+  rows: Catalog["rows"],
+  at: VersionRequest,
+  index: ManifestIndex | undefined,
+): Promise<IndexDescription> {
   if (index === undefined) throw new Error("an index is in the list of the library or in the manifest");
   const { name, uuid, columns, typeUrl, segments } = index;
   const { result: stats } = await rows.read("indexStats", at, { name });
   return {
     name,
     indexUuid: uuid,
-    columns: [...columns],
+    columns,
     typeUrl,
     indexType: /(\w+)IndexDetails$/.exec(typeUrl)?.[1]?.toUpperCase() ?? stats?.indexType ?? "",
     numSegments: segments,
@@ -94,19 +90,15 @@ async function withStats(rows: Catalog["rows"], at: VersionRequest, index: Manif
   };
 }
 
-/** Writes a type as requests have it: the library's `IvfFlat` is `IVF_FLAT`. */
-function wireType(type: string): string {
-  return type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
-}
-
-function toIndexContent(index: Index) {
+function toIndexContent(index: IndexDescription) {
   return {
     index_name: index.name,
     index_uuid: index.indexUuid ?? "",
-    columns: index.columns,
+    columns: [...index.columns],
     // An index is listed only after its commit, when it is complete.
     status: "SUCCEEDED",
-    index_type: wireType(index.indexType),
+    // Requests have `IVF_FLAT` for the library's `IvfFlat`.
+    index_type: index.indexType.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(),
     type_url: index.typeUrl,
     num_indexed_rows: index.numIndexedRows,
     num_unindexed_rows: index.numUnindexedRows,

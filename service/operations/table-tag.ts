@@ -1,10 +1,8 @@
 import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
-import { findRef, listRefs, refKey } from "../refs/ref-files.ts";
+import { changeAuditedRefs, findRef, listRefs, refKey } from "../refs/ref-files.ts";
 import { checkNewTag, contentsFor, requireTag, tagKind, toText, versionOfTag } from "../refs/tags.ts";
-import { parseLocation } from "../storage/location.ts";
-import { changeAuditedRefs } from "./change-audited-refs.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableTags: Handler<"listTableTags"> = async (request, catalog) => {
@@ -27,7 +25,7 @@ export const createTableTag: Handler<"createTableTag"> = async (request, catalog
   checkNewTag(tag);
   const taken = new CatalogError(
     "TableTagAlreadyExists",
-    `table ${formatIdentifier(id)} already has a tag ${JSON.stringify(tag)}`,
+    `the tag ${JSON.stringify(tag)} of table ${formatIdentifier(id)} already exists`,
   );
   const change = { contract: contracts.createTableTag, request, caller, properties: { tag } };
   return changeAuditedRefs(catalog, change, async (table) => {
@@ -35,7 +33,7 @@ export const createTableTag: Handler<"createTableTag"> = async (request, catalog
     const { updatedAt, ...contents } = await contentsFor(catalog, table, request);
     const text = toText({ ...contents, createdAt: updatedAt, updatedAt, metadata: {} });
     return async () => {
-      const objects = await catalog.storage.at(parseLocation(table.location));
+      const objects = await catalog.storage.at(table.location);
       if (!(await objects.create(refKey(table, tagKind, tag), text))) throw taken;
     };
   });
@@ -48,7 +46,7 @@ export const updateTableTag: Handler<"updateTableTag"> = async (request, catalog
     const { contents, key, revision } = await requireTag(catalog, table, tag);
     const text = toText({ ...contents, ...(await contentsFor(catalog, table, request)) });
     return async () => {
-      const objects = await catalog.storage.at(parseLocation(table.location));
+      const objects = await catalog.storage.at(table.location);
       if (!(await objects.replace(key, text, revision)))
         throw new CatalogError("ConcurrentModification", `tag: ${tag} was changed concurrently. Retry the request`);
     };
@@ -60,6 +58,6 @@ export const deleteTableTag: Handler<"deleteTableTag"> = async (request, catalog
   const change = { contract: contracts.deleteTableTag, request, caller, properties: { tag } };
   return changeAuditedRefs(catalog, change, async (table) => {
     const { key } = await requireTag(catalog, table, tag);
-    return async () => (await catalog.storage.at(parseLocation(table.location))).delete(key);
+    return async () => (await catalog.storage.at(table.location)).delete(key);
   });
 };

@@ -4,27 +4,28 @@ import {
   contracts,
   formatIdentifier,
   type Identifier,
+  mainBranch,
   type RequestOf,
   renamedTo,
 } from "@tiltyard/protocol";
 import pMap from "p-map";
 import { isAllowed } from "../auth/authorize.ts";
 import { adoptTable } from "../commits/adopt.ts";
-import { requireReadableBases } from "../commits/bases.ts";
+import { foreignBasesOf, requireReadable } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
-import { isWritten, requireBranch, requireVersion } from "../commits/read.ts";
-import { branchOf, mainBranch } from "../domain/branch.ts";
-import { requireNoOpenJob } from "../domain/job.ts";
-import { recordTable } from "../domain/new-table.ts";
-import { requireFreeName, requireTable } from "../domain/require.ts";
+import { isWritten, openBranchOf, requireVersion } from "../commits/read.ts";
+import { branchOf, requireFreeName, requireTable } from "../domain/require.ts";
 import { prepareAudit, type TableChange } from "../domain/transaction.ts";
-import { deregisterTable as deregister, dropTable as drop } from "../dropping/drop.ts";
+import { requireNoOpenJob } from "../jobs/job.ts";
 import { versionAsked } from "../refs/tags.ts";
 import type { VersionRequest } from "../rows/reader.ts";
-import { parseLocation } from "../storage/location.ts";
+import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, renameTable as rename, type TableRecord } from "../store/tables.ts";
+import { findView } from "../store/views.ts";
+import { deregisterTable as deregister, dropTable as drop } from "../tables/drop.ts";
+import { recordTable } from "../tables/new-table.ts";
 import { type AuthorizedCaller, type Catalog, type Handler, mayRead, mayWrite } from "./handler.ts";
 import { recordedIndices } from "./table-index.ts";
 
@@ -41,7 +42,10 @@ export const declareTable: Handler<"declareTable"> = async (request, catalog, ca
   return { transaction_id: audit.name, ...answer };
 };
 
-/** Prepares a table without versions. @returns Its response, and the function that records it at the commit point. */
+/**
+ * Prepares a table without versions. @returns Its location, its response, and the function that records it at the commit
+ * point.
+ */
 export async function prepareDeclaration(
   request: Omit<RequestOf<typeof contracts.declareTable>, "delimiter" | "indexName">,
   catalog: Catalog,
@@ -49,8 +53,9 @@ export async function prepareDeclaration(
 ) {
   const { id: identifier, properties = {} } = request;
   const location = catalog.locations.requested(request.location, identifier, caller.principal);
-  const vended = await vendCredentials(catalog, caller, identifier, location.uri, request);
+  const vended = await vendCredentials(catalog, caller, identifier, location, request);
   return {
+    location,
     answer: { location: location.uri, ...vended, properties, managed_versioning: true },
     record: (session: Session) => recordTable(session, { identifier, location, properties }, caller, mayWrite(caller)),
   };
@@ -64,8 +69,8 @@ export const registerTable: Handler<"registerTable"> = async (request, catalog, 
   const branches = await listBranches(storage, location);
   if (branches.size === 0) throw new CatalogError("InvalidInput", `location: no Lance table exists at ${location.uri}`);
   const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
-  const requireBases = (manifest: (typeof manifests)[number]) =>
-    requireReadableBases(catalog, { ...manifest, location: location.uri }, mayRead(caller));
+  const requireBases = async (manifest: (typeof manifests)[number]) =>
+    requireReadable(catalog, await foreignBasesOf(catalog, { ...manifest, location }), mayRead(caller));
   await pMap(manifests, requireBases, { concurrency: versionsAtOnce });
 
   const table = await store.write(
@@ -87,22 +92,23 @@ export const describeTable: Handler<"describeTable"> = async (request, catalog, 
   const { store } = catalog;
   const table = await requireTable(store.read, request.id);
   const at = await versionAsked(catalog, table, request);
-  const branch = branchOf(at);
-  await requireBranch(catalog, table, branch);
-  if (at.version !== undefined) await requireVersion(catalog, table, branch, at.version);
+  const opened = await openBranchOf(catalog, { table, branch: branchOf(at) });
+  if (at.version !== undefined) await requireVersion(catalog, opened, at.version);
   const isOnlyDeclared =
-    request.check_declared || request.load_detailed_metadata ? !(await isWritten(catalog, table, branch)) : undefined;
+    request.check_declared || request.load_detailed_metadata ? !(await isWritten(catalog, opened)) : undefined;
+  // Geneva's clients read the definition of a view from the properties of its table.
+  const { definition } = (table.isView ? await findView(store.read, table.id) : undefined) ?? {};
   return {
     table: request.id.at(-1) ?? formatIdentifier(request.id),
     namespace: request.id.slice(0, -1),
     version: at.version,
-    location: table.location,
-    ...((request.with_table_uri || request.load_detailed_metadata) && { table_uri: table.location }),
+    location: table.location.uri,
+    ...((request.with_table_uri || request.load_detailed_metadata) && { table_uri: table.location.uri }),
     ...(await vendCredentials(catalog, caller, request.id, table.location, request)),
     ...(isOnlyDeclared === false &&
       request.load_detailed_metadata &&
       (await detailsOf(catalog, { ...at, id: request.id, caller }))),
-    properties: { ...table.properties },
+    properties: { ...table.properties, ...definition },
     managed_versioning: true,
     is_only_declared: isOnlyDeclared,
   };
@@ -112,18 +118,16 @@ export const describeTable: Handler<"describeTable"> = async (request, catalog, 
  * Vends credentials for the folder of a table, for responses with its location. They allow writing if the caller may
  * write the table, and reading otherwise. Requests receive them unless they decline them.
  *
- * @param uri The location of the table.
  * @throws CatalogError ServiceUnavailable, InvalidInput
  */
 async function vendCredentials(
   { credentials }: Catalog,
   { principal }: AuthorizedCaller,
   identifier: Identifier,
-  uri: string,
+  location: Location,
   { vend_credentials = true }: { readonly vend_credentials?: boolean | undefined },
 ): Promise<{ readonly storage_options?: Record<string, string> }> {
   if (credentials === undefined || !vend_credentials) return {};
-  const location = parseLocation(uri);
   const vend = await credentials.for(location);
   if (vend === undefined) return {};
   const access = isAllowed(principal, { role: "writer", object: identifier }) ? "write" : "read";
@@ -147,7 +151,7 @@ async function detailsOf({ rows }: Catalog, at: VersionRequest) {
 
 export const tableExists: Handler<"tableExists"> = async (request, catalog) => {
   const table = await requireTable(catalog.store.read, request.id);
-  if (request.version !== undefined) await requireVersion(catalog, table, mainBranch, request.version);
+  if (request.version !== undefined) await requireVersion(catalog, { table, branch: mainBranch }, request.version);
 };
 
 export const dropTable: Handler<"dropTable"> = (request, catalog, caller) =>
@@ -174,7 +178,7 @@ async function remove(
   });
   worker.wake();
   const { location, properties } = table;
-  return { transaction_id: audit.name, id: [...identifier], location, properties: { ...properties } };
+  return { transaction_id: audit.name, id: [...identifier], location: location.uri, properties: { ...properties } };
 }
 
 export const renameTable: Handler<"renameTable"> = async (request, { store }, caller) => {

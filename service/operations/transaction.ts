@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AlterTransactionAction, CatalogError, isOpen } from "@tiltyard/protocol";
-import { changed, move, propertiesLengthMax, requireFitting, writeJob } from "../domain/job.ts";
-import { isParameter } from "../domain/parameters.ts";
 import { requireJob, requireTransaction } from "../domain/require.ts";
 import { propertiesOf } from "../domain/transaction.ts";
+import { changed, move, propertiesLengthMax, requireFitting, writeJob } from "../jobs/job.ts";
+import { isParameter } from "../jobs/parameters.ts";
 import type { JobRecord } from "../store/jobs.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 import type { Handler } from "./handler.ts";

@@ -1,5 +1,6 @@
 import { extname } from "node:path";
 import { consoleAssets } from "@tiltyard/console";
+import { ownValue } from "@tiltyard/protocol";
 import type { Hono } from "hono";
 import { etag } from "hono/etag";
 import { html } from "hono/html";
@@ -11,6 +12,12 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".js": "text/javascript",
   ".svg": "image/svg+xml",
 };
+
+/** Finds a file of the package `@tiltyard/console`. */
+export async function findAsset(name: string) {
+  const content = (await consoleAssets()).get(name);
+  return content && { content, type: `${ownValue(contentTypes, extname(name))}; charset=utf-8` };
+}
 
 /** The parameters of sign-ins through an OIDC issuer. The console is a public client, so none is a secret. */
 export interface SignIn {
@@ -40,11 +47,10 @@ export function mountConsole(app: Hono, signIn: SignIn | undefined): void {
   });
   app.get("/console/:name?", headers, etag(), async (c, next) => {
     const name = c.req.param("name") ?? "index.html";
-    const content = (await consoleAssets()).get(name);
-    if (content === undefined) return next();
-    const type = `${contentTypes[extname(name)]}; charset=utf-8`;
-    const body = name === "index.html" && signIn !== undefined ? withSignIn(content, signIn) : content;
-    return c.body(body, 200, { "content-type": type, "cache-control": "no-cache" });
+    const asset = await findAsset(name);
+    if (asset === undefined) return next();
+    const body = name === "index.html" && signIn !== undefined ? withSignIn(asset.content, signIn) : asset.content;
+    return c.body(body, 200, { "content-type": asset.type, "cache-control": "no-cache" });
   });
   // The links of the page are relative, so they work under any path.
   app.get("/console/", (c) => c.redirect("../console"));

@@ -1,8 +1,7 @@
-import { extname } from "node:path";
-import { consoleAssets } from "@tiltyard/console";
 import type { Hono } from "hono";
 import { etag } from "hono/etag";
 import { secureHeaders } from "hono/secure-headers";
+import { findAsset } from "./console-page.ts";
 
 const page = `<!doctype html>
 <html lang="en">
@@ -20,7 +19,6 @@ const page = `<!doctype html>
   </body>
 </html>
 `;
-const contentTypes: Readonly<Record<string, string>> = { ".css": "text/css", ".js": "text/javascript" };
 
 /** The OpenAPI documents by path. */
 type Documents = Readonly<Record<string, { readonly title: string }>>;
@@ -43,10 +41,8 @@ export function mountDocsPage(app: Hono, documents: Documents): void {
   const start = startScript(documents);
   app.get("/docs/start.js", (c) => c.body(start, 200, { "content-type": "text/javascript" }));
   app.get("/docs/:name{swagger-ui[a-z.-]*}", etag(), async (c, next) => {
-    const name = c.req.param("name");
-    const content = (await consoleAssets()).get(name);
-    if (content === undefined) return next();
-    return c.body(content, 200, { "content-type": `${contentTypes[extname(name)]}; charset=utf-8` });
+    const asset = await findAsset(c.req.param("name"));
+    return asset === undefined ? next() : c.body(asset.content, 200, { "content-type": asset.type });
   });
 }
 

@@ -1,6 +1,6 @@
 import { CatalogError, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
 import { openApiDocument } from "@tiltyard/protocol/api-document";
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import type { DevelopmentIssuer } from "../auth/development-issuer.ts";
 import type { Metrics } from "../metrics.ts";
 import { mountConsole, type SignIn } from "./console-page.ts";
@@ -57,13 +57,9 @@ export function pages({ metrics, isReady, developmentIssuer, signIn }: PageDeps,
     if (await isReady()) return c.json({ status: "ready" });
     throw new CatalogError("ServiceUnavailable", "the service is not ready");
   });
-  // A relative path also works behind a proxy that serves the catalog below a path.
-  app.get("/", (c, next) => (isBrowser(c) ? c.redirect("console") : next()));
+  // Redirects browsers. A relative path also works behind a proxy that serves the catalog below a path.
+  app.get("/", (c, next) => (c.req.header("accept")?.includes("text/html") ? c.redirect("console") : next()));
   mountDocsPage(app, documents);
   mountConsole(app, signIn);
   return app;
-}
-
-function isBrowser(c: Context): boolean {
-  return c.req.header("accept")?.includes("text/html") ?? false;
 }

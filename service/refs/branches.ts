@@ -1,10 +1,8 @@
-import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, mainBranch } from "@tiltyard/protocol";
 import { z } from "zod";
-import { branchFolder } from "../commits/manifest.ts";
 import type { StoreParts } from "../commits/parts.ts";
-import { mainBranch } from "../domain/branch.ts";
 import { branchNotFound, requireNotDropped } from "../domain/require.ts";
-import { parseLocation } from "../storage/location.ts";
+import { branchFolder } from "../lance/version-names.ts";
 import { emptyBranch, listBranchNames } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { Lease } from "../tasks/lease.ts";
@@ -45,7 +43,7 @@ export async function requireFreeBranchName(
   if (names.includes(name))
     throw new CatalogError(
       "TableBranchAlreadyExists",
-      `table ${formatIdentifier(table.identifier)} already has a branch ${JSON.stringify(name)}`,
+      `the branch ${JSON.stringify(name)} of table ${formatIdentifier(table.identifier)} already exists`,
     );
   const overlapping = names.find((other) => isAmongFilesOf(name, other) || isAmongFilesOf(other, name));
   if (overlapping !== undefined)
@@ -125,7 +123,7 @@ export async function requireDeletable(
   return {
     name,
     key: found?.key ?? refKey(table, branchKind, name),
-    nested: nested.map((other) => branchFolder(parseLocation(table.location), other)),
+    nested: nested.map((other) => branchFolder(table.location, other)),
   };
 }
 
@@ -146,7 +144,7 @@ export async function deleteBranch(
   { name, key, nested }: DeletableBranch,
   lease: Lease,
 ): Promise<void> {
-  const location = parseLocation(table.location);
+  const { location } = table;
   const objects = await storage.at(location);
   const folder = branchFolder(location, name);
   await objects.delete(key);
@@ -156,5 +154,5 @@ export async function deleteBranch(
       lease.requireValid();
       if (!nested.some((other) => each.startsWith(`${other}/`))) await objects.delete(each);
     }
-  await store.write((session) => emptyBranch(session, table.id, name));
+  await store.write((session) => emptyBranch(session, { table, branch: name }));
 }

@@ -2,11 +2,10 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { z } from "zod";
 import type { StoreParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
-import { parseLocation } from "../storage/location.ts";
+import { carryOut, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { exclusively } from "../tasks/exclusively.ts";
-import type { Lease } from "../tasks/lease.ts";
+import { exclusively, type Lease } from "../tasks/lease.ts";
 
 /** The number of files that are read concurrently. */
 const readAtOnce = 32;
@@ -17,19 +16,16 @@ export interface RefKind<Contents> {
   readonly contents: z.ZodType<Contents>;
 }
 
-export interface Ref<Contents> {
-  readonly name: string;
-  readonly contents: Contents;
-  /** The key of the file. */
-  readonly key: string;
-  /** The state of the file, for `replace`. */
-  readonly revision: string;
-}
-
-/** The name and the file of a ref. */
+/** The name and the key of the file of a ref. */
 interface RefFile {
   readonly name: string;
   readonly key: string;
+}
+
+export interface Ref<Contents> extends RefFile {
+  readonly contents: Contents;
+  /** The state of the file, for `replace`. */
+  readonly revision: string;
 }
 
 /** Returns the key of the file of a ref. Lance encodes slashes in the names of branches. */
@@ -38,7 +34,7 @@ export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string)
 }
 
 function folderOf(table: TableRecord, { folder }: RefKind<unknown>): string {
-  return `${parseLocation(table.location).path}/${folder}`;
+  return `${table.location.path}/${folder}`;
 }
 
 /** Returns the ref with a name; undefined if none exists. */
@@ -48,7 +44,7 @@ export async function findRef<Contents>(
   kind: RefKind<Contents>,
   name: string,
 ): Promise<Ref<Contents> | undefined> {
-  const objects = await storage.at(parseLocation(table.location));
+  const objects = await storage.at(table.location);
   return readRef(objects, kind, { name, key: refKey(table, kind, name) });
 }
 
@@ -60,7 +56,7 @@ export async function listRefs<Contents>(
   after = "",
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Ref<Contents>[]> {
-  const objects = await storage.at(parseLocation(table.location));
+  const objects = await storage.at(table.location);
   const files = (await listFiles(objects, folderOf(table, kind))).filter(({ name }) => name > after);
   const found: Ref<Contents>[] = [];
   for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
@@ -78,7 +74,7 @@ export async function listRefNames(
   table: TableRecord,
   kind: RefKind<unknown>,
 ): Promise<readonly string[]> {
-  const files = await listFiles(await storage.at(parseLocation(table.location)), folderOf(table, kind));
+  const files = await listFiles(await storage.at(table.location), folderOf(table, kind));
   return files.map(({ name }) => name);
 }
 
@@ -94,12 +90,31 @@ export async function changeRefs<Result>(
   work: (table: TableRecord, lease: Lease) => Promise<Result>,
 ): Promise<Result> {
   const { location } = await requireTable(store.read, identifier);
-  return exclusively(store, `refs ${location}`, async (lease) => {
+  return exclusively(store, `refs ${location.uri}`, async (lease) => {
     const table = await requireTable(store.read, identifier);
-    if (table.location !== location)
+    if (table.location.uri !== location.uri)
       throw new CatalogError("ConcurrentModification", "the table was replaced concurrently. Retry the request");
     return work(table, lease);
   });
+}
+
+/**
+ * Changes a tag or a branch of a table, one change at a time, and records the change in the audit.
+ *
+ * @param change The change, with the name of the tag or branch as a property.
+ * @param prepare Validates the change and returns it. A rejected request is not recorded in the audit.
+ * @returns The common response of these operations.
+ */
+export async function changeAuditedRefs(
+  parts: Pick<StoreParts, "store">,
+  change: TableChange,
+  prepare: (table: TableRecord, lease: Lease) => Promise<() => Promise<void>>,
+): Promise<{ transaction_id: string }> {
+  const audit = prepareAudit({ ...change, objects: [change.request.id] });
+  await changeRefs(parts, change.request.id, async (table, lease) =>
+    carryOut(parts.store, audit, await prepare(table, lease)),
+  );
+  return { transaction_id: audit.name };
 }
 
 async function listFiles(objects: ObjectStore, folder: string): Promise<RefFile[]> {

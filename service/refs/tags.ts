@@ -1,10 +1,8 @@
-import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, mainBranch } from "@tiltyard/protocol";
 import { z } from "zod";
-import { versionsFolder } from "../commits/manifest.ts";
 import type { CommitParts, StoreParts } from "../commits/parts.ts";
-import { requireBranch, requireVersion } from "../commits/read.ts";
-import { branchOf, mainBranch } from "../domain/branch.ts";
-import { parseLocation } from "../storage/location.ts";
+import { openBranchOf, requireVersion } from "../commits/read.ts";
+import { branchOf } from "../domain/require.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { findRef, type Ref, type RefKind } from "./ref-files.ts";
 
@@ -88,12 +86,10 @@ export async function contentsFor(
   table: TableRecord,
   request: { readonly version: number; readonly branch?: string | undefined },
 ): Promise<TagContents> {
-  const branch = branchOf(request);
-  await requireBranch(parts, table, branch);
-  const { manifestName } = await requireVersion(parts, table, branch, request.version);
-  const location = parseLocation(table.location);
-  const objects = await parts.storage.at(location);
-  const manifest = await objects.find(`${versionsFolder(location, branch)}/${manifestName}`);
+  const at = await openBranchOf(parts, { table, branch: branchOf(request) });
+  const { branch, folder, objects } = at;
+  const { manifestName } = await requireVersion(parts, at, request.version);
+  const manifest = await objects.find(`${folder}/${manifestName}`);
   if (manifest === undefined)
     throw new CatalogError(
       "TableVersionNotFound",

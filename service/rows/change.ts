@@ -1,22 +1,21 @@
-import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import type { ArgsOf, Call, ChangeOperations, ResultOf, TableAddress } from "@tiltyard/lance-worker";
+import { CatalogError } from "@tiltyard/protocol";
 import { foreignBasesOf } from "../commits/bases.ts";
-import { requireBranch, requireVersion } from "../commits/read.ts";
-import { type Change, type Commits, createCommits, type NewTable } from "../commits/series.ts";
-import { branchOf } from "../domain/branch.ts";
-import { requireTable } from "../domain/require.ts";
+import { openBranch, requireVersion } from "../commits/read.ts";
+import { type BranchChange, type Commits, createCommits, type NewTable } from "../commits/series.ts";
+import { branchOf } from "../domain/require.ts";
 import type { TableRecord } from "../store/tables.ts";
-import type { ArgsOf, Call, ResultOf, TableAddress } from "./call.ts";
-import type { ChangeOperations } from "./child/operations.ts";
-import { ChildEnded, type RowsChild } from "./child-process.ts";
+import { ChildEnded } from "./child-process.ts";
 import { readJson, translateFailure } from "./child-response.ts";
-import type { Attempt } from "./crash-isolation.ts";
+import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
+import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
 import { originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
 import { viewOfTable } from "./view.ts";
 
 /** Changes the latest version of a branch. The commits belong to the operation. */
 export type ChangeRows = <Name extends keyof ChangeOperations>(
   name: Name,
-  change: Change,
+  change: BranchChange,
   args: ArgsOf<ChangeOperations[Name]>,
   options?: ChangeOptions,
 ) => Promise<Changed<ResultOf<ChangeOperations[Name]>>>;
@@ -39,23 +38,37 @@ export interface Changed<Result> {
   readonly transaction: { readonly transaction_id?: string };
 }
 
+/** An index may last long, and rows may arrive slowly: the time is that of a request. */
+const deadlines: Deadlines = { sharedMs: 3_600_000, aloneMs: 3_600_000 };
+
 export function createChange(parts: RowsParts): ChangeRows {
   return async (name, change, args, options = {}) => {
     const { empty, stableRowIds } = options;
     const { caller } = change;
     const { id } = change.request;
     const branch = branchOf(change.request);
-    const { table, latest } =
-      empty === undefined ? await latestOf(parts, caller, id, branch) : { table: empty, latest: undefined };
+    const { table, latest } = empty === undefined ? await latestOf(parts, change) : { table: empty, latest: undefined };
+    const { computed, alongside } =
+      latest !== undefined && "id" in table
+        ? await guardFunctionColumns(parts, table, latest, name, args as ChangeArgs)
+        : unguarded;
+    const guarded: BranchChange = {
+      ...change,
+      alongside: async (session, present) => {
+        await change.alongside?.(session, present);
+        await alongside?.(session);
+      },
+    };
     await parts.gateway.listen();
-    const address = { branch, version: latest?.version, stableRowIds, ...(await storageOf(parts, table.location)) };
+    const storage = await storageOf(parts, table.location);
+    const address = { branch, version: latest?.version, stableRowIds, computed, ...storage };
     const call = { operation: name, args, address, rows: options.rows };
-    let commits = createCommits(parts, change, table, latest);
+    let commits = createCommits(parts, guarded, table, latest);
     try {
       const result = await parts.isolation.run(
-        originOf(name, caller, id),
+        originOf(name, caller, id, deadlines),
         (child) => {
-          commits = createCommits(parts, change, table, latest);
+          commits = createCommits(parts, guarded, table, latest);
           return attempt(parts, child, call, table, commits);
         },
         () => options.rows === undefined,
@@ -73,15 +86,12 @@ export function createChange(parts: RowsParts): ChangeRows {
 }
 
 /** Returns a table and the latest version of a branch, all files of which the caller may read. */
-async function latestOf(parts: RowsParts, caller: Change["caller"], id: Identifier, branch: string) {
-  const table = await requireTable(parts.store.read, id);
-  await requireBranch(parts, table, branch);
-  const latest = await requireVersion(parts, table, branch, undefined);
-  await requireReadableBy(
-    caller,
-    parts,
-    await foreignBasesOf(parts, { location: table.location, branch, name: latest.manifestName }),
-  );
+async function latestOf(parts: RowsParts, { request, caller }: BranchChange) {
+  const at = await openBranch(parts, request);
+  const { table, branch } = at;
+  const latest = await requireVersion(parts, at, undefined);
+  const manifest = { location: table.location, branch, name: latest.manifestName };
+  await requireReadableBy(caller, parts, await foreignBasesOf(parts, manifest));
   return { table, latest };
 }
 
@@ -94,7 +104,7 @@ interface ChangeCall extends Pick<Call, "operation" | "args"> {
 /** Runs a change once and publishes its commits. */
 async function attempt(
   parts: RowsParts,
-  child: RowsChild,
+  child: WatchedChild,
   { operation, args, address, rows }: ChangeCall,
   table: TableRecord | NewTable,
   commits: Commits,

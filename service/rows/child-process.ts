@@ -3,21 +3,29 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
 import { getCompileCacheDir } from "node:module";
-import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
+import { constants, setPriority, tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type Call, callBytesHeader } from "@tiltyard/lance-worker";
 import { backoffMs, CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
-import { type Call, callBytesHeader } from "./call.ts";
 
 /** The child exited before its response. */
 export class ChildEnded extends Error {
-  override readonly name = "ChildEnded";
+  override readonly name: string = "ChildEnded";
+}
+
+/** The catalog stopped the child because of a different call. */
+export class ChildStopped extends ChildEnded {
+  override readonly name = "ChildStopped";
 }
 
 export interface ChildOptions {
   /** The maximum resident memory of the child, beyond which it is killed. */
   readonly memoryBytes: number;
+  /** Another child, whose memory counts towards the maximum. */
+  readonly beside?: RowsChild;
   readonly environment: NodeJS.ProcessEnv;
   readonly log: Log;
 }
@@ -30,8 +38,12 @@ export interface RowsChild extends AsyncDisposable {
    * @throws ChildEnded; CatalogError ServiceUnavailable while the child waits for its restart.
    */
   call(call: Call, rows?: ReadableStream<Uint8Array>): Promise<IncomingMessage>;
-  /** The number of exits of the child so far. */
+  /** The number of crashes of the child so far. */
   readonly endings: number;
+  /** The resident memory of the child when it was last checked. */
+  readonly residentBytes: number;
+  /** Stops the child at once for a logged reason. Its calls are rejected with ChildStopped. The next call starts it again. */
+  stop(reason: string): void;
   /** Stops the child while no call runs. The next call starts it again. */
   end(): Promise<void>;
 }
@@ -46,7 +58,7 @@ const endMs = 5_000;
 const heapMbMin = 64;
 /** The maximum delay between the end of a process's connections and the detection of its exit. */
 const endNoticedWithinMs = 1_000;
-const program = join(import.meta.dirname, `child/main${extname(import.meta.filename)}`);
+const program = fileURLToPath(import.meta.resolve("@tiltyard/lance-worker/main"));
 
 interface Running {
   readonly process: ChildProcess;
@@ -58,7 +70,8 @@ interface Running {
   readonly ended: Promise<string>;
 }
 
-export function createChild({ memoryBytes, environment, log }: ChildOptions): RowsChild {
+export function createChild({ memoryBytes, beside, environment, log }: ChildOptions): RowsChild {
+  let residentBytes = 0;
   let running: Promise<Running> | undefined;
   let endings = 0;
   let failures = 0;
@@ -90,15 +103,22 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
       env: { ...environment, ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }) },
       stdio: ["ignore", 2, 2, "ipc"],
     });
+    // The answers of the catalog's own process come first when all processors compute. Threads inherit the priority.
+    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     const startedAt = Date.now();
     let excess: string | undefined;
-    const watch = watchMemory(child, memoryBytes, (usedMb) => {
-      excess = `used ${usedMb} MiB of memory, more than TILTYARD_ROWS_MEMORY allows`;
+    const watch = watchMemory(child, (usedBytes) => {
+      residentBytes = usedBytes;
+      const togetherBytes = usedBytes + (beside?.residentBytes ?? 0);
+      if (togetherBytes <= memoryBytes) return;
+      excess = `used ${Math.round(togetherBytes / 1024 ** 2)} MiB of memory, more than TILTYARD_ROWS_MEMORY allows`;
+      child.kill("SIGKILL");
     });
     const agent = new Agent({ keepAlive: true });
     const started = { process: child, socket, agent, isExpected: false };
     const ended = once(child, "exit").then(([code, signal]: (number | string | null)[]) => {
       watch[Symbol.dispose]();
+      residentBytes = 0;
       agent.destroy();
       void rm(folder, { recursive: true, force: true });
       const why = excess ?? (signal === null ? `ended with status ${code}` : `ended with ${signal}`);
@@ -130,6 +150,9 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
     get endings() {
       return endings;
     },
+    get residentBytes() {
+      return residentBytes;
+    },
     call: async (call, rows) => {
       if (isStopped) throw new CatalogError("ServiceUnavailable", "the catalog is stopping");
       running ??= start().catch((error: unknown) => {
@@ -137,6 +160,18 @@ export function createChild({ memoryBytes, environment, log }: ChildOptions): Ro
         throw error;
       });
       return send(await running, call, rows);
+    },
+    stop: (reason) => {
+      const stopped = running;
+      running = undefined;
+      void stopped?.then(
+        (child) => {
+          child.isExpected = true;
+          log.warn({ pid: child.process.pid }, `the process that reads rows was stopped: ${reason}`);
+          child.process.kill("SIGKILL");
+        },
+        () => undefined,
+      );
     },
     end,
     [Symbol.asyncDispose]: async () => {
@@ -160,7 +195,8 @@ function send(child: Running, call: Call, rows: ReadableStream<Uint8Array> | und
     });
     outgoing.once("error", async (error) => {
       const why = await Promise.race([ended, sleep(endNoticedWithinMs)]);
-      reject(why === undefined ? error : new ChildEnded(why));
+      if (why === undefined) reject(error);
+      else reject(child.isExpected ? new ChildStopped(why) : new ChildEnded(why));
     });
     if (rows === undefined) outgoing.end(head);
     else {
@@ -197,14 +233,13 @@ async function sendRows(rows: ReadableStream<Uint8Array>, outgoing: ClientReques
   }
 }
 
-/** Kills a child that exceeds its memory limit. Only Linux reports the memory of a process. */
-function watchMemory(child: ChildProcess, bytesMax: number, onExcess: (usedMb: number) => void): Disposable {
+/** Reports the resident memory of a child regularly. Only Linux shows the memory of another process. */
+function watchMemory(child: ChildProcess, onUse: (bytes: number) => void): Disposable {
   const timer = setInterval(async () => {
     const status = await readFile(`/proc/${child.pid}/status`, "utf8").catch(() => "");
-    const kilobytes = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0);
-    if (kilobytes * 1024 <= bytesMax) return;
-    onExcess(Math.round(kilobytes / 1024));
-    child.kill("SIGKILL");
+    const [, kilobytes] = /^VmRSS:\s*(\d+) kB$/m.exec(status) ?? [];
+    if (kilobytes !== undefined && child.exitCode === null && child.signalCode === null)
+      onUse(Number(kilobytes) * 1024);
   }, memoryCheckedEveryMs);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { type Failure, failureTrailer } from "@tiltyard/lance-worker";
 import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import type { NewTable } from "../commits/series.ts";
 import { requireNotDeleted } from "../refs/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { type Failure, failureTrailer } from "./call.ts";
 import { ChildEnded } from "./child-process.ts";
+import type { WatchedChild } from "./crash-isolation.ts";
 import { translate } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
 
@@ -34,9 +35,22 @@ export async function readJson(response: IncomingMessage): Promise<never> {
   throw new LibraryError(failure.text);
 }
 
-/** Streams rows as the child sends them. @throws Error with the child's own text if they were interrupted. */
-export async function* rowsOf(response: IncomingMessage): AsyncGenerator<Uint8Array, void> {
-  yield* response;
+/**
+ * Streams rows as the child sends them.
+ *
+ * @param within Awaits the next piece.
+ * @throws Error with the child's own text if the rows were interrupted.
+ */
+export async function* rowsOf(
+  response: IncomingMessage,
+  within: WatchedChild["within"],
+): AsyncGenerator<Uint8Array, void> {
+  const pieces: AsyncIterator<Uint8Array> = response[Symbol.asyncIterator]();
+  try {
+    for (let next = await within(pieces.next()); !next.done; next = await within(pieces.next())) yield next.value;
+  } finally {
+    response.destroy();
+  }
   const trailer = response.trailers[failureTrailer];
   if (trailer === undefined) return;
   const failure = JSON.parse(decodeURIComponent(trailer)) as Failure;

@@ -1,5 +1,5 @@
+import { lanceLibrary } from "@tiltyard/lance-worker";
 import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
-import { lanceLibrary } from "../version.ts";
 
 /**
  * The library's messages about failures that the caller can fix. The first match counts. A text for the caller follows
@@ -58,7 +58,7 @@ const damaged =
  * @param hasRows Reports whether the library read an Arrow stream of the request.
  */
 export function translate(error: Error, failure: unknown, hasRows: boolean): unknown {
-  const text = withoutWrapping(messageOf(error));
+  const text = messageOf(error).replace(wrapping, "");
   // The library reads the stream from memory, so no storage can cause this.
   if (hasRows && brokenRows.test(messageOf(error))) return invalidInput(error, text, hasRows);
   // A panic has no reason, and broken rows are the likely one.
@@ -104,10 +104,6 @@ const brokenRows = /^Failed to read record batch from IPC file/;
 
 /** The prefix that the library's bindings add to the library's own message. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;
-
-function withoutWrapping(text: string): string {
-  return text.replace(wrapping, "");
-}
 
 /** Removes the library's kind of error, its source location and repetitions from a message. */
 function legible(text: string): string {

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -6,6 +7,7 @@ import { bodies, CatalogError, type Contracts, contracts, type RequestOf, type R
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { OutdatedChangeError } from "../commits/series.ts";
+import { fieldTreeOf, withoutNulls } from "../domain/request-fields.ts";
 import { isConflict } from "./errors.ts";
 
 /** The operations that the library calls while it works on one table. */
@@ -74,13 +76,15 @@ export function createGateway(): Gateway {
   });
   for (const name of viewOperations) {
     const { path, query, body } = contracts[name];
+    const fields = fieldTreeOf(body);
     app.post(path.replace("{id}", ":id"), async (context) => {
       const entry = context.get("entry");
       const sent: unknown = JSON.parse((await context.req.text()) || "null");
-      const [fields, more] = [query.safeParse(context.req.query()), body.safeParse(sent ?? {})];
-      const problem = fields.error ?? more.error;
+      withoutNulls(fields, sent);
+      const [inQuery, inBody] = [query.safeParse(context.req.query()), body.safeParse(sent ?? {})];
+      const problem = inQuery.error ?? inBody.error;
       if (problem !== undefined) throw new CatalogError("InvalidInput", problem.message);
-      const request = { ...fields.data, ...more.data, id: [], indexName: "", delimiter: "$" };
+      const request = { ...inQuery.data, ...inBody.data, id: [], indexName: "", delimiter: "$" };
       // The view's own type binds each operation to its contract.
       const operation = entry.view[name] as (request: unknown) => Promise<object>;
       const running = operation(request);
@@ -108,10 +112,7 @@ export function createGateway(): Gateway {
   async function listen(): Promise<Server> {
     const server = createServer(getRequestListener(app.fetch));
     server.listen({ host: "127.0.0.1", port: 0, exclusive: true });
-    await new Promise<void>((resolve, reject) => {
-      server.once("listening", resolve);
-      server.once("error", reject);
-    });
+    await once(server, "listening");
     return server;
   }
 

@@ -1,11 +1,11 @@
+import type { TableAddress } from "@tiltyard/lance-worker";
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { isAllowed } from "../auth/authorize.ts";
 import { requireReadable } from "../commits/bases.ts";
 import type { CommitParts } from "../commits/parts.ts";
-import type { Change } from "../commits/series.ts";
-import { type Location, parseLocation } from "../storage/location.ts";
-import type { TableAddress } from "./call.ts";
-import type { CallOrigin, CrashIsolation } from "./crash-isolation.ts";
+import type { BranchChange } from "../commits/series.ts";
+import type { Location } from "../storage/location.ts";
+import type { CallOrigin, CrashIsolation, Deadlines } from "./crash-isolation.ts";
 import type { Gateway } from "./gateway.ts";
 
 /** The components that calls of the child need. */
@@ -14,8 +14,8 @@ export interface RowsParts extends CommitParts {
   readonly isolation: CrashIsolation;
 }
 
-/** The principal of a request. A principal whose calls crash the child is isolated from others. */
-export type Caller = Pick<Change["caller"], "principal">;
+/** The principal of a request and its connection. A principal whose calls stop the child is isolated from others. */
+export type Caller = Pick<BranchChange["caller"], "principal" | "signal">;
 
 /**
  * Requires that the caller may read folders outside a table, which `foreignBasesOf` found.
@@ -31,12 +31,17 @@ export async function requireReadableBy(
 }
 
 /** Returns the origin of a call. */
-export function originOf(operation: string, { principal }: Caller, id: Identifier): CallOrigin {
-  return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}` };
+export function originOf(
+  operation: string,
+  { principal, signal }: Caller,
+  id: Identifier,
+  deadlines: Deadlines,
+): CallOrigin {
+  return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };
 }
 
 /** Returns the storage options with which the child opens a table. */
-export async function storageOf(parts: RowsParts, location: string): Promise<Pick<TableAddress, "storageOptions">> {
-  const { libraryOptions } = await parts.storage.at(parseLocation(location));
+export async function storageOf(parts: RowsParts, location: Location): Promise<Pick<TableAddress, "storageOptions">> {
+  const { libraryOptions } = await parts.storage.at(location);
   return { storageOptions: { ...libraryOptions } };
 }

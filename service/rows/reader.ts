@@ -1,22 +1,17 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import type { ArgsOf, Call, ReadOperations, ResultOf, RowsQuery } from "@tiltyard/lance-worker";
 import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 import { foreignBasesOf } from "../commits/bases.ts";
-import { requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
-import { branchOf } from "../domain/branch.ts";
-import { requireTable } from "../domain/require.ts";
+import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
-import type { ArgsOf, Call, ResultOf } from "./call.ts";
-import type { ReadOperations } from "./child/operations.ts";
-import type { RowsChild } from "./child-process.ts";
 import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
-import type { Attempt } from "./crash-isolation.ts";
+import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
 import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
-import type { RowsQuery } from "./rows-query.ts";
 import { viewOfVersion } from "./view.ts";
 
 /** Reads versions of tables. */
@@ -62,6 +57,8 @@ export interface ReadResult<Result> {
   readonly result: Result;
 }
 
+/** A slow read is repeated alone, with the timeout of LanceDB's remote client. */
+const deadlines: Deadlines = { sharedMs: 60_000, aloneMs: 300_000 };
 const basesKept = 10_000;
 /** The limits of views, each of which is served a little longer than the child may keep its version open. */
 const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
@@ -89,14 +86,13 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     operation: Call["operation"],
     at: VersionRequest,
     args: unknown,
-    receive: (response: IncomingMessage, child: RowsChild) => Promise<Attempt<Result>>,
+    receive: (response: IncomingMessage, child: WatchedChild) => Promise<Attempt<Result>>,
   ): Promise<ReadResult<Result>> {
-    const branch = branchOf(at);
-    const table = await requireTable(parts.store.read, at.id);
-    await requireBranch(parts, table, branch);
-    const record = await requireVersion(parts, table, branch, at.version);
+    const opened = await openBranch(parts, at);
+    const { table, branch } = opened;
+    const record = await requireVersion(parts, opened, at.version);
     const { version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
-    const key = JSON.stringify([table.id, table.location, branch, version, manifestName, eTag, transactionId]);
+    const key = JSON.stringify([table.id, table.location.uri, branch, version, manifestName, eTag, transactionId]);
     const manifest = { location: table.location, branch, name: manifestName };
     const foreign = bases.get(key) ?? (await foreignBasesOf(parts, manifest));
     bases.set(key, foreign);
@@ -108,7 +104,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       bases.delete(key);
       throw new CatalogError("ConcurrentModification", `the manifest ${manifestName} was replaced. Retry the request`);
     };
-    const pinned = toTableVersion(table.location, record);
+    const pinned = toTableVersion({ location: table.location, record });
     const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, pinned, requireSameBases));
     views.set(key, served);
     const { uri, token } = served;
@@ -116,7 +112,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     const address = { uri, token, branch, version, cachedManifestBytes: manifestSize, ...storage };
     try {
       const result = await isolation.run(
-        originOf(operation, at.caller, at.id),
+        originOf(operation, at.caller, at.id, deadlines),
         async (child) => receive(await child.call({ operation, args, table: address }), child),
         () => true,
       );
@@ -139,7 +135,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       const address = { uri, token, branch, version: staged.version, ...storage };
       try {
         return await isolation.run(
-          originOf(operation, caller, table.identifier),
+          originOf(operation, caller, table.identifier, deadlines),
           async (child) => ({ result: await readJson(await child.call({ operation, args, table: address })) }),
           () => true,
         );
@@ -151,7 +147,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       const { result } = await send("query", at, query, async (response, child) => {
         if (response.statusCode !== 200) await readJson(response);
         if (Number(response.headers["content-length"]) <= wholeBytesMax)
-          return { result: streamOf(await readBody(response)) };
+          return { result: ReadableStream.from<Uint8Array>([await readBody(response)]) };
         const before = child.endings;
         const closed = new Promise<void>((resolve) => response.once("close", resolve));
         const isComplete = async () => {
@@ -160,19 +156,10 @@ export function createReader(parts: RowsParts): Reader & Disposable {
           await sleep(endNoticedWithinMs);
           return child.endings === before;
         };
-        return { result: ReadableStream.from(rowsOf(response)), completed: isComplete() };
+        return { result: ReadableStream.from(rowsOf(response, child.within)), completed: isComplete() };
       });
       return result;
     },
     [Symbol.dispose]: () => views.clear(),
   };
-}
-
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    start: (controller) => {
-      controller.enqueue(bytes);
-      controller.close();
-    },
-  });
 }

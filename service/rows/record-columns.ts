@@ -1,11 +1,10 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, mainBranch } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { readManifest } from "../commits/read.ts";
-import { mainBranch } from "../domain/branch.ts";
+import { columnPathsOf } from "../lance/manifest.ts";
 import type { Log } from "../log.ts";
 import { listUnreadTables, recordColumns, type UnreadTable } from "../store/columns.ts";
-import { findVersion, latestVersion } from "../store/versions.ts";
-import { columnPathsOf } from "./manifest-file.ts";
+import { findVersion, isHidden, latestVersion } from "../store/versions.ts";
 
 /** The number of manifests that are read at once. */
 const readAtOnce = 8;
@@ -27,23 +26,20 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
   let after = 0;
 
   /** Returns undefined if the latest version is not in place yet. */
-  async function columnsOf({ id, location, highestVersion }: UnreadTable): Promise<readonly string[] | undefined> {
-    if ((await findVersion(store.read, id, mainBranch, highestVersion))?.held) return undefined;
-    const latest = await latestVersion(store.read, id, mainBranch);
+  async function columnsOf(table: UnreadTable): Promise<readonly string[] | undefined> {
+    const main = { table, branch: mainBranch };
+    const highest = await findVersion(store.read, main, table.highestVersion);
+    if (highest !== undefined && isHidden(highest)) return undefined;
+    const latest = await latestVersion(store.read, main);
     if (latest === undefined) return [];
-    if (!latest.finished) return undefined;
-    let manifest: Uint8Array;
+    if (latest.state !== "finished") return undefined;
     try {
-      manifest = await readManifest({ storage }, { location }, latest, searchedManifestBytesMax);
+      return await readManifest({ storage }, table, latest, columnsIn, searchedManifestBytesMax);
     } catch (error) {
-      if (error instanceof CatalogError && isMissingOrTooLarge(error)) return [];
+      // The manifest is missing or too large.
+      if (error instanceof CatalogError && ["ConcurrentModification", "InvalidTableState"].includes(error.kind))
+        return [];
       throw error;
-    }
-    try {
-      return columnPathsOf(manifest);
-    } catch {
-      // Another format, which a retry does not change.
-      return [];
     }
   }
 
@@ -69,6 +65,11 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
   };
 }
 
-function isMissingOrTooLarge({ kind }: CatalogError): boolean {
-  return kind === "ConcurrentModification" || kind === "InvalidTableState";
+function columnsIn(manifest: Uint8Array): readonly string[] {
+  try {
+    return columnPathsOf(manifest);
+  } catch {
+    // Another format, which a retry does not change.
+    return [];
+  }
 }

@@ -12,7 +12,8 @@ export interface Rows extends Reader, AsyncDisposable {
 
 export function createRows(commitParts: CommitParts, options: ChildOptions): Rows {
   const gateway = createGateway();
-  const isolation = createCrashIsolation(createChild(options), createChild(options));
+  const shared = createChild(options);
+  const isolation = createCrashIsolation(shared, createChild({ ...options, beside: shared }));
   const parts = { ...commitParts, gateway, isolation };
   const reader = createReader(parts);
   return {

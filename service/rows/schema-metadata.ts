@@ -1,13 +1,11 @@
-import { branchFolder, manifestName, schemeOf, versionsFolder } from "../commits/manifest.ts";
+import { CatalogError } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { readManifest, requireBranch, requireVersion } from "../commits/read.ts";
-import { type Change, createCommits } from "../commits/series.ts";
-import { branchOf } from "../domain/branch.ts";
-import { requireTable } from "../domain/require.ts";
-import { parseLocation } from "../storage/location.ts";
+import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
+import { type BranchChange, createCommits } from "../commits/series.ts";
+import { replaceSchemaMetadata } from "../lance/manifest-writer.ts";
+import { branchFolder, manifestName, schemeOf } from "../lance/version-names.ts";
 import { findBranch } from "../store/branches.ts";
 import { isConflict } from "./errors.ts";
-import { replaceSchemaMetadata } from "./manifest-writer.ts";
 
 /** The maximum number of attempts after conflicts, which equals Lance's. */
 const attemptsMax = 20;
@@ -21,7 +19,7 @@ const attemptsMax = 20;
  */
 export async function commitSchemaMetadata(
   parts: CommitParts,
-  change: Change,
+  change: BranchChange,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1)
@@ -34,30 +32,22 @@ export async function commitSchemaMetadata(
 
 async function tryToCommit(
   parts: CommitParts,
-  change: Change,
+  change: BranchChange,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const { store, storage } = parts;
-  const table = await requireTable(store.read, change.request.id);
-  const branch = branchOf(change.request);
-  await requireBranch(parts, table, branch);
-  const latest = await requireVersion(parts, table, branch, undefined);
-  const location = parseLocation(table.location);
-  const objects = await storage.at(location);
+  const at = await openBranch(parts, change.request);
+  const { table, branch, folder, objects } = at;
+  const latest = await requireVersion(parts, at, undefined);
 
   const uuid = crypto.randomUUID();
   // The records above the latest version may have been deleted, and their numbers are not reused.
-  const { highestVersion = latest.version } = (await findBranch(store.read, table.id, branch)) ?? {};
+  const { highestVersion = latest.version } = (await findBranch(parts.store.read, at)) ?? {};
   const version = highestVersion + 1;
-  const made = replaceSchemaMetadata(await readManifest(parts, table, latest), {
-    version,
-    timestampMillis: Date.now(),
-    uuid,
-    metadata,
-  });
+  const replaced = { version, timestampMillis: Date.now(), uuid, metadata };
+  const made = await readManifest(parts, table, latest, (manifest) => replaceSchemaMetadata(manifest, replaced));
   const naming_scheme = schemeOf(latest.manifestName);
-  const transactionKey = `${branchFolder(location, branch)}/_transactions/${made.transactionFile}`;
-  const manifest_path = `${versionsFolder(location, branch)}/${manifestName(version, naming_scheme)}-${uuid}`;
+  const transactionKey = `${branchFolder(table.location, branch)}/_transactions/${made.transactionFile}`;
+  const manifest_path = `${folder}/${manifestName(version, naming_scheme)}-${uuid}`;
   await objects.create(transactionKey, made.transaction);
   await objects.create(manifest_path, made.file);
   try {
@@ -70,7 +60,8 @@ async function tryToCommit(
     });
   } catch (error) {
     // After any other failure, the version may exist and need both objects.
-    if (isConflict(error)) for (const key of [manifest_path, transactionKey]) await objects.delete(key);
+    const isRefused = isConflict(error) || (error instanceof CatalogError && error.kind === "PermissionDenied");
+    if (isRefused) for (const key of [manifest_path, transactionKey]) await objects.delete(key);
     throw error;
   }
 }

@@ -1,9 +1,8 @@
 import { CatalogError, type TableVersion } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { readVersions, requireBranch, requireVersion, toTableVersion } from "../commits/read.ts";
+import { openBranchOf, readVersions, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { Commits, NewTable } from "../commits/series.ts";
-import { branchOf } from "../domain/branch.ts";
-import { parseLocation } from "../storage/location.ts";
+import { branchOf } from "../domain/require.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { TableView } from "./gateway.ts";
 
@@ -48,9 +47,9 @@ export function viewOfTable(
 ): TableView {
   // For a table, the library uses the options of the description instead of those of the connection.
   const describe = async () => {
-    const { libraryOptions } = await parts.storage.at(parseLocation(table.location));
+    const { libraryOptions } = await parts.storage.at(table.location);
     return {
-      location: table.location,
+      location: table.location.uri,
       storage_options: { ...libraryOptions },
       properties: {},
       managed_versioning: true,
@@ -63,16 +62,15 @@ export function viewOfTable(
       const latest = commits?.held.at(-1);
       if (latest !== undefined) return { versions: [latest] };
       if (!("id" in table)) return { versions: [] };
-      const branch = branchOf(request);
-      await requireBranch(parts, table, branch);
-      return readVersions(parts, table, branch, request);
+      const at = await openBranchOf(parts, { table, branch: branchOf(request) });
+      return readVersions(parts, at, request);
     },
     describeTableVersion: async (request) => {
       const held = commits?.held.find(({ version }) => version === request.version);
       if (held !== undefined) return { version: held };
       if (!("id" in table)) throw new CatalogError("TableVersionNotFound", "the table has no version yet");
-      const record = await requireVersion(parts, table, branchOf(request), request.version);
-      return { version: toTableVersion(table.location, record) };
+      const record = await requireVersion(parts, { table, branch: branchOf(request) }, request.version);
+      return { version: toTableVersion({ location: table.location, record }) };
     },
     createTableVersion: async (request) => {
       if (commits === undefined) throw new CatalogError("InvalidInput", "this request only reads");

@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, fsync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "@tiltyard/protocol";
-import type { StoredObject } from "./object-store.ts";
+import type { PersistedObject, StoredObject } from "./object-store.ts";
 
 const syncToDisk = promisify(fsync);
 /** The flags to open a file for reading. Non-blocking mode also opens a pipe without a writer immediately. */
@@ -16,15 +16,20 @@ export function findFile(file: string): StoredObject | undefined {
   return found?.isFile() ? toStoredObject(found) : undefined;
 }
 
-/** Syncs a file and its name (fsync). @returns undefined if it does not exist. */
-export async function persistFile(file: string): Promise<StoredObject | undefined> {
+/** Reads a file and syncs it and its name (fsync). @returns undefined if it does not exist. */
+export async function persistFile(
+  file: string,
+  requireSize: (sizeBytes: number) => void,
+): Promise<PersistedObject | undefined> {
   const descriptor = orMissing(() => openSync(file, openToRead));
   if (descriptor === undefined) return undefined;
   try {
     const found = fstatSync(descriptor);
     if (!found.isFile()) return undefined;
+    requireSize(found.size);
+    const bytes = readFileSync(descriptor);
     await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
-    return toStoredObject(found);
+    return { ...toStoredObject(found), bytes };
   } finally {
     closeSync(descriptor);
   }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, linkSync, lstatSync, openSync, readFileSync, renameSync, unlinkSync } from "node:fs";
 import { copyFile, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { CatalogError, codeOf } from "@tiltyard/protocol";
+import { codeOf } from "@tiltyard/protocol";
 import {
   createFolder,
   findFile,
@@ -12,9 +12,17 @@ import {
   syncFile,
   withTemporary,
 } from "./durable-files.ts";
-import { requireReadable, unavailable } from "./errors.ts";
-import { LinkGuard } from "./links.ts";
-import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from "./object-store.ts";
+import { createLinkCheck } from "./links.ts";
+import {
+  type Copied,
+  type ListedObject,
+  type ObjectStore,
+  orUnavailable,
+  type ReadObject,
+  requireReadable,
+  type StoredObject,
+  unavailable,
+} from "./object-store.ts";
 
 /**
  * Opens the local file system, or a file system that every replica mounts. Calls that only read or change metadata are
@@ -25,26 +33,27 @@ import type { Copied, ListedObject, ObjectStore, ReadObject, StoredObject } from
  * through a link; commits and deletions check this before they begin.
  */
 export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
-  const links = new LinkGuard(rootPaths);
+  const requireNoLink = createLinkCheck(rootPaths);
   /** Runs work at a path without links to other folders. */
   const inside = <Result>(key: string, path: string, work: () => Promise<Result>) =>
-    guarded(key, async () => {
-      links.require(path);
+    orUnavailable(key, async () => {
+      requireNoLink(path);
       return work();
     });
   return {
     libraryOptions: {},
-    find: (key) => guarded(key, async () => findFile(toFile(key))),
-    persist: (key) => inside(key, toFile(key), () => persistFile(toFile(key))),
+    find: (key) => orUnavailable(key, async () => findFile(toFile(key))),
+    persist: (key, bytesMax) =>
+      inside(key, toFile(key), () => persistFile(toFile(key), (size) => requireReadable(key, size, bytesMax))),
     copy: (from, to, replaced) =>
-      guarded(to, () =>
+      orUnavailable(to, () =>
         replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
       ),
-    syncFolder: (folder) => guarded(folder, () => syncFile(toFile(folder))),
+    syncFolder: (folder) => orUnavailable(folder, () => syncFile(toFile(folder))),
     read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
     create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
-    delete: (key, only) => guarded(key, () => remove(toFile(key), only)),
+    delete: (key, only) => orUnavailable(key, () => remove(toFile(key), only)),
     list: (folder, before) => list(toFile(folder), before),
     deleteFolder: (folder, proceed) => inside(folder, toFile(folder), () => removeFolder(toFile(folder), proceed)),
   };
@@ -184,12 +193,4 @@ async function* list(folder: string, before: string | undefined): AsyncIterable<
 
 function toFile(key: string): string {
   return `/${key}`;
-}
-
-async function guarded<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof CatalogError ? error : unavailable(key, error);
-  }
 }

@@ -1,12 +1,14 @@
 import { ApiError, type FileMetadata, Storage } from "@google-cloud/storage";
 import pMap from "p-map";
-import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
 import {
   type ListedObject,
   type ObjectStore,
+  orUnavailable,
   type ReadObject,
+  requireReadable,
   type StoredObject,
   storeSilenceMaxMs,
+  unavailable,
 } from "./object-store.ts";
 
 /** The number of retries, as in the S3 client. By default, Google's client retries for ten minutes while a commit waits. */
@@ -29,14 +31,15 @@ export function openGcsStore(bucketName: string): ObjectStore {
     return metadata && describe(metadata);
   }
 
-  async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
+  async function download(key: string, bytesMax?: number): Promise<(StoredObject & ReadObject) | undefined> {
     const metadata = await metadataOf(key);
     if (metadata?.generation === undefined) return undefined;
     requireReadable(key, Number(metadata.size), bytesMax);
     const { generation } = metadata;
     const content = await orMissing(key, () => bucket.file(key, { generation }).download());
     // A missing generation was replaced or deleted. A second read determines which.
-    return content === undefined ? read(key, bytesMax) : { bytes: content[0], revision: String(generation) };
+    if (content === undefined) return download(key, bytesMax);
+    return { ...describe(metadata), bytes: content[0], revision: String(generation) };
   }
 
   /** Writes an object. @returns False if the object has another generation; the generation of a missing object is 0. */
@@ -66,7 +69,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
   return {
     libraryOptions: {},
     find,
-    persist: find,
+    persist: download,
     syncFolder: async () => {},
     copy: async (from, to, replaced) => {
       const there = await metadataOf(to);
@@ -82,7 +85,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
       }
       return { outcome: "copied" };
     },
-    read,
+    read: download,
     create: (key, content) => putIf(0, key, content),
     replace: (key, text, revision) => putIf(revision, key, text),
     delete: async (key, only) => {

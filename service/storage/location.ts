@@ -1,5 +1,4 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { LRUCache } from "lru-cache";
 
 /** A folder in the local file system, in S3 or in Google Cloud Storage, for a table or the warehouse. */
 export interface Location {
@@ -13,25 +12,15 @@ export interface Location {
 }
 
 const locationLengthMax = 2048;
-/** The size of the cache. A commit parses the location of its table half a dozen times. */
-const locationsKept = 4_096;
-const kept = new LRUCache<string, Location>({ max: locationsKept });
 const controlCharacter = /\p{Cc}/u;
 
 /**
- * Parses the location that a client sends: a `file:`, `s3:` or `gs:` URI, or an absolute path of the file system.
+ * Parses a location where its text enters, from a request, the database or the configuration: a `file:`, `s3:` or `gs:`
+ * URI, or an absolute path of the file system.
  *
  * @throws CatalogError InvalidInput
  */
 export function parseLocation(text: string): Location {
-  const known = kept.get(text);
-  if (known !== undefined) return known;
-  const location = readLocation(text);
-  kept.set(text, location);
-  return location;
-}
-
-function readLocation(text: string): Location {
   const invalid = (why: string) => new CatalogError("InvalidInput", `location: ${why}: ${JSON.stringify(text)}`);
   if (text.length > locationLengthMax) throw new CatalogError("InvalidInput", "location: is too long");
   if (text.startsWith("/")) return locationOf("file", "", checkedPath(text.slice(1), invalid));

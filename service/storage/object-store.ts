@@ -1,3 +1,5 @@
+import { CatalogError } from "@tiltyard/protocol";
+
 /** The metadata of an object. */
 export interface StoredObject {
   /**
@@ -24,6 +26,9 @@ export interface ReadObject {
   readonly revision: string;
 }
 
+/** A durable object with its content. */
+export interface PersistedObject extends StoredObject, Pick<ReadObject, "bytes"> {}
+
 /** The outcome of a copy. */
 export interface Copied {
   /** The result: `missing` if the original does not exist, `exists` if the name is already in use. */
@@ -46,8 +51,8 @@ export interface ObjectStore {
   readonly libraryOptions: Readonly<Record<string, string>>;
   /** Finds an object. @returns undefined if it does not exist. */
   find(key: string): Promise<StoredObject | undefined>;
-  /** Finds an object and ensures that it survives a crash of the store. @returns undefined if it does not exist. */
-  persist(key: string): Promise<StoredObject | undefined>;
+  /** Reads an object like `read` and ensures that it survives a crash of the store. */
+  persist(key: string, bytesMax?: number): Promise<PersistedObject | undefined>;
   /**
    * Copies an object to a different name unless the name is already in use. The new name survives a crash of the store
    * only after its folder is synced.
@@ -92,4 +97,30 @@ export interface ObjectStore {
    * @param proceed Runs directly before each step, in the same turn of the event loop, and throws to stop the work.
    */
   deleteFolder(folder: string, proceed?: () => void): Promise<void>;
+}
+
+/** Creates the error of an unavailable store. The cause is only logged, because it may name hosts and accounts. */
+export function unavailable(key: string, cause: unknown): CatalogError {
+  return new CatalogError("ServiceUnavailable", `The storage of ${key} cannot be used now; try again.`, { cause });
+}
+
+/** Runs a request to a store. @throws CatalogError of the request; ServiceUnavailable if it fails otherwise. */
+export async function orUnavailable<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof CatalogError ? error : unavailable(key, error);
+  }
+}
+
+/** An object that is read as a whole exceeds the expected size. */
+export class TooLargeError extends CatalogError {
+  constructor(key: string, sizeBytes: number, bytesMax: number) {
+    super("InvalidTableState", `${key} has ${sizeBytes} bytes; ${bytesMax} are allowed`);
+  }
+}
+
+/** @throws TooLargeError */
+export function requireReadable(key: string, sizeBytes: number, bytesMax: number = readBytesMax): void {
+  if (sizeBytes > bytesMax) throw new TooLargeError(key, sizeBytes, bytesMax);
 }

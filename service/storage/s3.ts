@@ -9,18 +9,25 @@ import {
   S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
-import { orUnavailable, requireReadable, unavailable } from "./errors.ts";
-import { type ListedObject, type ObjectStore, type StoredObject, storeSilenceMaxMs } from "./object-store.ts";
+import {
+  type ListedObject,
+  type ObjectStore,
+  orUnavailable,
+  type PersistedObject,
+  requireReadable,
+  type StoredObject,
+  storeSilenceMaxMs,
+  unavailable,
+} from "./object-store.ts";
 
-export interface S3Options {
-  /** Places the bucket in the path, as most S3 servers other than Amazon's require. */
-  readonly forcePathStyle: boolean;
-}
-
-/** Opens a bucket of S3. Region, credentials and endpoint are those of AWS's default provider chain. */
-export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
+/**
+ * Opens a bucket of S3. Region, credentials and endpoint are those of AWS's default provider chain.
+ *
+ * @param options `forcePathStyle` places the bucket in the path, as most S3 servers other than Amazon's require.
+ */
+export function openS3Store(Bucket: string, { forcePathStyle }: { readonly forcePathStyle: boolean }): ObjectStore {
   const client = new S3Client({
-    forcePathStyle: options.forcePathStyle,
+    forcePathStyle,
     // The client has no timeout by default.
     requestHandler: { connectionTimeout: storeSilenceMaxMs, socketTimeout: storeSilenceMaxMs },
   });
@@ -50,6 +57,21 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
     return head && describe(head.ETag, head.LastModified, head.ContentLength);
   }
 
+  async function download(Key: string, bytesMax?: number): Promise<PersistedObject | undefined> {
+    const found = await orMissing(Key, () => client.send(new GetObjectCommand({ Bucket, Key })));
+    if (found?.Body === undefined) return undefined;
+    const { Body: body, ETag, LastModified, ContentLength } = found;
+    try {
+      requireReadable(Key, ContentLength ?? 0, bytesMax);
+    } catch (error) {
+      // An unread body would occupy its connection.
+      if (body instanceof Readable) body.destroy();
+      throw error;
+    }
+    const bytes = await orUnavailable(Key, () => body.transformToByteArray());
+    return { ...describe(ETag, LastModified, ContentLength), bytes };
+  }
+
   /** Writes an object. @returns The new object's ETag; undefined if the condition is not met. */
   async function putIf(condition: { IfNoneMatch: "*" } | { IfMatch: string }, Key: string, Body: string | Uint8Array) {
     try {
@@ -64,7 +86,7 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
   return {
     libraryOptions: { allow_http: "true" },
     find,
-    persist: find,
+    persist: (key, bytesMax) => download(key, bytesMax),
     syncFolder: async () => {},
     copy: async (from, Key, replaced) => {
       // Some S3 servers ignore conditional writes, so a lookup precedes the write.
@@ -78,18 +100,9 @@ export function openS3Store(Bucket: string, options: S3Options): ObjectStore {
       const identity = await putIf(there === undefined ? { IfNoneMatch: "*" } : { IfMatch: there.identity }, Key, Body);
       return { outcome: identity === undefined ? "exists" : "copied", identity };
     },
-    read: async (Key, bytesMax) => {
-      const found = await orMissing(Key, () => client.send(new GetObjectCommand({ Bucket, Key })));
-      if (found?.Body === undefined) return undefined;
-      try {
-        requireReadable(Key, found.ContentLength ?? 0, bytesMax);
-      } catch (error) {
-        // An unread body would occupy its connection.
-        if (found.Body instanceof Readable) found.Body.destroy();
-        throw error;
-      }
-      const body = found.Body;
-      return { bytes: await orUnavailable(Key, () => body.transformToByteArray()), revision: found.ETag ?? "" };
+    read: async (key, bytesMax) => {
+      const found = await download(key, bytesMax);
+      return found && { bytes: found.bytes, revision: found.identity };
     },
     create: async (Key, content) =>
       (await find(Key)) === undefined && (await putIf({ IfNoneMatch: "*" }, Key, content)) !== undefined,

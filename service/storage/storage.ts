@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import { openFileStore } from "./file.ts";
 import type { Location } from "./location.ts";
 import type { ObjectStore } from "./object-store.ts";
@@ -31,12 +32,27 @@ export function createStorage(options: StorageOptions): Storage {
   return {
     at: (location) => {
       const key = `${location.scheme}://${location.bucket}`;
-      let store = opened.get(key);
-      if (store === undefined) {
-        store = open(location);
-        opened.set(key, store);
-      }
+      const store = opened.get(key) ?? open(location);
+      opened.set(key, store);
       return store;
     },
   };
+}
+
+/** Returns the identity with which this process accesses a location: an ARN, a service account or a local user. */
+export async function storageIdentity({ scheme }: Location): Promise<string> {
+  switch (scheme) {
+    case "file":
+      return `user ${userInfo().username}`;
+    case "s3": {
+      const { GetCallerIdentityCommand, STSClient } = await import("@aws-sdk/client-sts");
+      const { Arn } = await new STSClient().send(new GetCallerIdentityCommand());
+      return Arn ?? "unknown";
+    }
+    case "gs": {
+      const { GoogleAuth } = await import("google-auth-library");
+      const { client_email } = await new GoogleAuth().getCredentials();
+      return client_email ?? "unknown";
+    }
+  }
 }

@@ -1,7 +1,8 @@
 import { openStatuses } from "@tiltyard/protocol";
 import { sql } from "kysely";
+import { defineQuery } from "./queries.ts";
 import type { RecordOf } from "./schema.ts";
-import { everything, type Page, type Session } from "./store.ts";
+import type { Page, Session } from "./store.ts";
 
 export type ApiKeyRecord = Pick<RecordOf<"apiKeys">, "id" | "principal" | "createdAtMillis">;
 
@@ -9,8 +10,8 @@ export type ApiKeyRecord = Pick<RecordOf<"apiKeys">, "id" | "principal" | "creat
 export interface JobAttempt {
   readonly id: string;
   readonly attempt: number;
-  /** The principal that created the key; undefined for a key of an earlier release. */
-  readonly creator: string | undefined;
+  /** The principal that created the key. */
+  readonly creator: string;
 }
 
 /** The owner of an API key. */
@@ -43,30 +44,33 @@ export async function putApiKey(
     .execute();
 }
 
+const keysWith = defineQuery((db, { hash }: { readonly hash: string }) =>
+  db.selectFrom("apiKeys").select(["id", "principal", "job", "attempt", "creator"]).where("hash", "=", hash),
+);
+
 /** Finds the owner of the API key with this hash. */
-export async function findApiKey({ db }: Session, hash: string): Promise<KeyOwner | undefined> {
-  const row = await db
-    .selectFrom("apiKeys")
-    .select(["id", "principal", "job", "attempt", "creator"])
-    .where("hash", "=", hash)
-    .executeTakeFirst();
+export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
+  const [row] = await keysWith(session, { hash });
   return row && toOwner(row);
 }
 
-/** Finds the owner of the API key of a token with this hash. The token may have expired. */
-export async function findApiKeyOfToken({ db }: Session, hash: string): Promise<KeyOwner | undefined> {
-  const row = await db
+const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
+  db
     .selectFrom("accessTokens")
     .innerJoin("apiKeys", "apiKeys.id", "accessTokens.apiKey")
     .select(["apiKeys.id", "principal", "job", "attempt", "creator", "expiresAtMillis"])
     .where("accessTokens.hash", "=", hash)
-    .where("apiKeys.hash", "not like", revokedHash("%"))
-    .executeTakeFirst();
+    .where("apiKeys.hash", "not like", revokedHash("%")),
+);
+
+/** Finds the owner of the API key of a token with this hash. The token may have expired. */
+export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
+  const [row] = await keysOfTokens(session, { hash });
   return row && { ...toOwner(row), expiresAtMillis: row.expiresAtMillis };
 }
 
 function toOwner(row: Omit<RecordOf<"apiKeys">, "hash" | "createdAtMillis">): KeyOwner {
-  const { id, principal, job, attempt = 0, creator } = row;
+  const { id, principal, job, attempt = 0, creator = "" } = row;
   const of = job === undefined ? undefined : { id: job, attempt, creator };
   return { id, principal, of };
 }
@@ -135,8 +139,8 @@ export async function deleteApiKey({ db }: Session, id: string): Promise<string 
 /** Lists the keys of a principal or of all principals, the oldest first. */
 export async function listApiKeys(
   { db }: Session,
-  principal?: string,
-  { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">> = everything,
+  principal: string | undefined,
+  { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">>,
 ): Promise<ApiKeyRecord[]> {
   let keys = db.selectFrom("apiKeys").select(["id", "principal", "createdAtMillis"]).where(isLive);
   if (principal !== undefined) keys = keys.where("principal", "=", principal);

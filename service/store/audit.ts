@@ -3,8 +3,7 @@ import { type Kysely, type SqlBool, sql } from "kysely";
 import { defineQuery } from "./queries.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-import { idAt } from "./transaction-ids.ts";
-import { keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toRow } from "./transactions.ts";
+import { idAt, keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toRow } from "./transactions.ts";
 
 const insertRow = defineQuery((db, row: RecordOf<"auditRecords">) => db.insertInto("auditRecords").values(row));
 
@@ -46,8 +45,7 @@ export function selectAuditRecords(db: Kysely<Schema>) {
 export async function findAuditRecord({ db }: Session, identifier: Identifier): Promise<TransactionRecord | undefined> {
   const { id, namespace } = keyOf(identifier);
   const row = await selectAuditRecords(db)
-    .where("t.id", "=", id)
-    .where("t.namespace", "=", namespace)
+    .where((eb) => eb.and({ "t.id": id, "t.namespace": namespace }))
     .executeTakeFirst();
   return row && toAuditRecord(row);
 }

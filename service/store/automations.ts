@@ -44,8 +44,7 @@ export async function listSourcesOf({ db }: Session, viewId: number): Promise<nu
   const rows = await db
     .selectFrom("automations")
     .select("tableId")
-    .where("kind", "=", "refresh")
-    .where("target", "=", String(viewId))
+    .where((eb) => eb.and({ kind: "refresh", target: String(viewId) }))
     .execute();
   return rows.map(({ tableId }) => tableId);
 }

@@ -2,6 +2,12 @@ import { defineQuery } from "./queries.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
+/** The table and the name of a branch. */
+export interface BranchKey {
+  readonly table: { readonly id: number };
+  readonly branch: string;
+}
+
 /** A branch, which may have no version records. */
 export interface BranchRecord {
   /** Distinguishes the current records from those before the branch was emptied. */
@@ -25,8 +31,8 @@ const branchesNamed = defineQuery((db, { tableId, name }: Pick<RecordOf<"branche
 );
 
 /** Returns the branch; undefined if it never had a record. */
-export async function findBranch(session: Session, tableId: number, name: string): Promise<BranchRecord | undefined> {
-  const [row] = await branchesNamed(session, { tableId, name });
+export async function findBranch(session: Session, { table, branch }: BranchKey): Promise<BranchRecord | undefined> {
+  const [row] = await branchesNamed(session, { tableId: table.id, name: branch });
   const known = (version: number) => (version === none ? undefined : version);
   return row && { ...row, highestVersion: known(row.highestVersion), leftOverVersion: known(row.leftOverVersion) };
 }
@@ -86,14 +92,12 @@ export async function lowerBranch({ db }: Session, tableId: number, name: string
         .end(),
       withdrawals: eb("withdrawals", "+", 1),
     }))
-    .where("tableId", "=", tableId)
-    .where("name", "=", name)
-    .where("highestVersion", "=", version)
+    .where((eb) => eb.and({ tableId, name, highestVersion: version }))
     .execute();
 }
 
 /** Begins a new generation of a branch: it has no versions, and its numbering restarts. */
-export async function emptyBranch({ db }: Session, tableId: number, name: string): Promise<void> {
+export async function emptyBranch({ db }: Session, { table, branch }: BranchKey): Promise<void> {
   await db
     .updateTable("branches")
     .set((eb) => ({
@@ -107,8 +111,7 @@ export async function emptyBranch({ db }: Session, tableId: number, name: string
       firstVersion: none,
       highestVersion: none,
     }))
-    .where("tableId", "=", tableId)
-    .where("name", "=", name)
+    .where((eb) => eb.and({ tableId: table.id, name: branch }))
     .where("highestVersion", "!=", none)
     .execute();
 }

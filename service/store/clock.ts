@@ -9,10 +9,7 @@ const jumpMs = 3_600_000;
 /** The age of a reading after which the next one is recorded. Concurrent drops would otherwise conflict. */
 const recordedEveryMs = 10_000;
 
-/**
- * Records the current time. After a jump of the clock or an outage of the catalog, shifts the times of drops by the
- * same amount: retention counts only the time in which an operator could undrop a table.
- */
+/** Records the current time, and a jump of the clock since the latest reading. A clock that is set back undoes jumps. */
 export async function noteTime({ db }: Session): Promise<void> {
   const now = Date.now();
   const before = await db.selectFrom("clock").select("seenAtMillis").executeTakeFirst();
@@ -23,10 +20,22 @@ export async function noteTime({ db }: Session): Promise<void> {
     .values({ id: 1, seenAtMillis: now })
     .onConflict((conflict) => conflict.column("id").doUpdateSet({ seenAtMillis: now }))
     .execute();
-  if (Math.abs(by) > jumpMs)
+  if (by < 0) await db.deleteFrom("clockJumps").where("toMillis", ">", now).execute();
+  if (by > jumpMs)
     await db
-      .updateTable("tables")
-      .set((eb) => ({ droppedAtMillis: eb("droppedAtMillis", "+", by) }))
-      .where("droppedAtMillis", "is not", null)
+      .insertInto("clockJumps")
+      .values({ fromMillis: now - by, toMillis: now })
       .execute();
+}
+
+/**
+ * Returns the time before which everything with a retention has expired. This is the rule for all that is deleted by
+ * age: a retention counts only the time in which the catalog ran, so that no jump of the clock ends it. A deletion calls
+ * `noteTime` first.
+ */
+export async function expiryOf({ db }: Session, retentionMs: number): Promise<number> {
+  let expiry = Date.now() - retentionMs;
+  const jumps = await db.selectFrom("clockJumps").selectAll().orderBy("toMillis", "desc").execute();
+  for (const { fromMillis, toMillis } of jumps) if (expiry < toMillis) expiry -= toMillis - fromMillis;
+  return expiry;
 }

@@ -56,14 +56,6 @@ export function describeDatabase(database: Database): string {
   return `postgres://${host || (searchParams.get("host") ?? "")}${pathname}`;
 }
 
-/** Creates the error of a command that finds no catalog in a database. Only `serve` and `restore` create one. */
-export function noDatabase(place: string): Error {
-  return new Error(
-    `No catalog database exists at ${place}. ` +
-      "Check TILTYARD_DATA_DIR and TILTYARD_DATABASE_URL, or create the database with: tiltyard serve",
-  );
-}
-
 /** Reports whether SQLite would create a new database. SQLite also treats an empty file as new. */
 export function isNewSqliteFile(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;

@@ -1,5 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
+import { type Location, parseLocation } from "../storage/location.ts";
 import { noteTime } from "./clock.ts";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import type { RecordOf, Schema } from "./schema.ts";
@@ -11,13 +12,13 @@ export interface DroppedTable {
   readonly id: number;
   /** The former name, which another table may have now. */
   readonly identifier: Identifier;
-  readonly location: string;
+  readonly location: Location;
   readonly droppedAtMillis: number;
 }
 
 /** Removes the name of a table but keeps its versions, branches and location (soft delete). */
 export async function softDeleteTable(session: Session, { id, identifier }: TableRecord): Promise<void> {
-  // A jump of the clock before this drop must not shift its time.
+  // A jump of the clock before this drop must not extend its retention.
   await noteTime(session);
   await session.db
     .updateTable("tables")
@@ -45,15 +46,14 @@ function withoutName(id: number) {
 }
 
 /** Returns the location of a table that waits for its purge; undefined if the table has a name or no longer exists. */
-export async function findTableToPurge({ db }: Session, id: number): Promise<string | undefined> {
+export async function findTableToPurge({ db }: Session, id: number): Promise<Location | undefined> {
   const row = await db
     .selectFrom("tables")
     .select("location")
-    .where("id", "=", id)
-    .where("namespace", "=", droppedNamespace)
+    .where((eb) => eb.and({ id, namespace: droppedNamespace }))
     .where("droppedAtMillis", "is", null)
     .executeTakeFirst();
-  return row?.location;
+  return row && parseLocation(row.location);
 }
 
 /** Restores a dropped table under a name, which must be free. */
@@ -102,6 +102,6 @@ function selectDropped(db: Kysely<Schema>) {
 
 type Row = Pick<RecordOf<"tables">, "id" | "location" | "droppedFrom" | "droppedAtMillis">;
 
-function toDropped({ droppedFrom = "", droppedAtMillis = 0, ...row }: Row): DroppedTable {
-  return { ...row, identifier: fromPath(droppedFrom), droppedAtMillis };
+function toDropped({ id, location, droppedFrom = "", droppedAtMillis = 0 }: Row): DroppedTable {
+  return { id, identifier: fromPath(droppedFrom), location: parseLocation(location), droppedAtMillis };
 }

@@ -1,6 +1,7 @@
 import type { Identifier, Role, RoleOfJob } from "@tiltyard/protocol";
+import { isLive } from "./api-keys.ts";
 import { fromPath, isWithin, toPath } from "./path.ts";
-import { everything, type Page, type Session } from "./store.ts";
+import type { Page, Session } from "./store.ts";
 
 /** A role on a namespace and everything below it. */
 export interface Grant {
@@ -29,8 +30,7 @@ export async function putGrant({ db }: Session, principal: string, { namespace, 
 export async function deleteGrant({ db }: Session, principal: string, namespace: Identifier): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom("grants")
-    .where("principal", "=", principal)
-    .where("namespace", "=", toPath(namespace))
+    .where((eb) => eb.and({ principal, namespace: toPath(namespace) }))
     .executeTakeFirst();
   return numDeletedRows > 0;
 }
@@ -47,9 +47,9 @@ export interface PrincipalGrant extends Grant {
 /** Lists the grants of a principal, or of all principals, on a namespace and below it, in the order of principals. */
 export async function listGrants(
   { db }: Session,
-  within: Identifier = [],
-  principal?: string,
-  { after, limit }: Page<Pick<PrincipalGrant, "principal" | "namespace">> = everything,
+  within: Identifier,
+  principal: string | undefined,
+  { after, limit }: Page<Pick<PrincipalGrant, "principal" | "namespace">>,
 ): Promise<PrincipalGrant[]> {
   let grants = db.selectFrom("grants").select(["principal", "namespace", "role"]).where(isWithin("namespace", within));
   if (principal !== undefined) grants = grants.where("principal", "=", principal);
@@ -59,4 +59,32 @@ export async function listGrants(
     );
   const rows = await grants.orderBy("principal").orderBy("namespace").limit(limit).execute();
   return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
+}
+
+/** Lists the principals whose names follow `after` with the numbers of their keys and grants, in the order of their names. */
+export async function listPrincipals({ db }: Session, after: string, limit: number) {
+  const named = db
+    .selectFrom("apiKeys")
+    .select("principal")
+    .where(isLive)
+    .union(db.selectFrom("grants").select("principal"));
+  const rows = await db
+    .selectFrom(named.as("named"))
+    .select(({ selectFrom, fn }) => [
+      "principal",
+      selectFrom("apiKeys")
+        .select(fn.countAll<number>().as("n"))
+        .whereRef("principal", "=", "named.principal")
+        .where(isLive)
+        .as("keys"),
+      selectFrom("grants")
+        .select(fn.countAll<number>().as("n"))
+        .whereRef("principal", "=", "named.principal")
+        .as("roles"),
+    ])
+    .where("principal", ">", after)
+    .orderBy("principal")
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ principal: row.principal, apiKeys: Number(row.keys), grants: Number(row.roles) }));
 }

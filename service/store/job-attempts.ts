@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { ProgressSample, RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
@@ -35,8 +36,7 @@ export async function updateAttempt(
       ...(logTail !== undefined && { logTail: toStoredText(logTail) }),
       ...(samples !== undefined && { samples }),
     }))
-    .where("jobId", "=", job)
-    .where("number", "=", number)
+    .where((eb) => eb.and({ jobId: job, number }))
     .execute();
 }
 
@@ -49,13 +49,24 @@ export async function listAttempts({ db }: Session, job: string): Promise<Attemp
   return db.selectFrom("jobAttempts").selectAll().where("jobId", "=", job).orderBy("number").execute();
 }
 
+/** Returns the time in milliseconds that all attempts at a job together have run until now. */
+export async function runningMillis({ db }: Session, job: string): Promise<number> {
+  const { millis } = await db
+    .selectFrom("jobAttempts")
+    .select(({ fn }) =>
+      fn.sum(sql`coalesce(${sql.ref("endedAtMillis")}, ${Date.now()}) - ${sql.ref("startedAtMillis")}`).as("millis"),
+    )
+    .where("jobId", "=", job)
+    .executeTakeFirstOrThrow();
+  return Number(millis ?? 0);
+}
+
 /** Returns the progress of an attempt over time. */
 export async function listSamples({ db }: Session, job: string, number: number): Promise<readonly ProgressSample[]> {
   const row = await db
     .selectFrom("jobAttempts")
     .select("samples")
-    .where("jobId", "=", job)
-    .where("number", "=", number)
+    .where((eb) => eb.and({ jobId: job, number }))
     .executeTakeFirst();
   return row?.samples ?? [];
 }

@@ -1,74 +1,125 @@
-import { type Identifier, openStatuses } from "@tiltyard/protocol";
+import { type Identifier, jobPriorities, openStatuses } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
+import { toPath } from "./path.ts";
 import { withNulls } from "./records.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { findTable } from "./tables.ts";
-import { idAt } from "./transaction-ids.ts";
-import { isOpen, keyOf, type NewTransaction, toRow, toStoredText, toTransaction } from "./transactions.ts";
+import { idAt, isOpen, keyOf, type NewTransaction, toRow, toStoredText, toTransaction } from "./transactions.ts";
 
 type Row = RecordOf<"jobs">;
 
 /** A job before its insertion. */
-export interface NewJobRecord extends Omit<NewTransaction, "status" | "properties">, Pick<Row, "apiKey"> {
-  /** The fields of the request, which never change. */
-  readonly parameters: NonNullable<Row["parameters"]>;
-}
+export interface NewJobRecord
+  extends Omit<NewTransaction, "status" | "properties">,
+    Pick<Row, "apiKey" | "parameters" | "author"> {}
 
 /** A job. Its `properties` are those that clients have set. */
-export interface JobRecord extends Omit<Row, "namespace" | "parameters">, NewJobRecord {}
+export interface JobRecord extends Omit<Row, "namespace">, NewJobRecord {}
+
+/** A job without its parameters. */
+export type JobSummaryRecord = Omit<JobRecord, "parameters">;
+
+/** The columns of jobs in lists, which do not read the parameters. */
+const summaryColumns = [
+  ...(["id", "namespace", "operation", "objects", "principal", "requestId", "status", "properties"] as const),
+  ...(["createdAtMillis", "updatedAtMillis", "apiKey", "tableId", "column", "attempt", "claim", "reason"] as const),
+  ...(["startedAtMillis", "heartbeatAtMillis", "progressedAtMillis", "endedAtMillis", "pausedAtMillis"] as const),
+  ...(["progress", "result", "platform", "author", "priority", "interruptions"] as const),
+] as const satisfies readonly (keyof Row)[];
 
 /** Inserts a Queued job. */
 export async function insertJob({ db }: Session, job: NewJobRecord, tableId: number): Promise<void> {
   const opened = toRow({ ...job, status: "Queued", properties: {} });
+  const { column } = job.parameters;
+  const priority = jobPriorities.find((each) => each === job.parameters.priority) ?? "normal";
   await db
     .insertInto("jobs")
-    .values({ ...opened, updatedAtMillis: opened.createdAtMillis, tableId })
+    .values({ ...opened, updatedAtMillis: opened.createdAtMillis, tableId, column, priority })
     .execute();
 }
 
-/** Selects all columns of jobs. The alias of the table is `t`. */
-export function selectJobs(db: Kysely<Schema>) {
-  return db.selectFrom("jobs as t").selectAll();
+/** Selects the columns of jobs in lists. The alias of the table is `t`. */
+export function selectJobSummaries(db: Kysely<Schema>) {
+  return db.selectFrom("jobs as t").select(summaryColumns);
 }
 
-export function toJob(row: Row): JobRecord {
-  const { parameters, ...record } = toTransaction(row);
-  // The previous release writes the parameters of a new job to its properties.
-  return parameters === undefined
-    ? { ...record, properties: {}, parameters: record.properties }
-    : { ...record, parameters };
+function selectJobs(db: Kysely<Schema>) {
+  return db.selectFrom("jobs as t").selectAll();
 }
 
 /** @param identifier The namespace and the id of the job. */
 export async function findJob({ db }: Session, identifier: Identifier): Promise<JobRecord | undefined> {
   const { id, namespace } = keyOf(identifier);
   const row = await selectJobs(db).where("t.id", "=", id).where("t.namespace", "=", namespace).executeTakeFirst();
-  return row && toJob(row);
+  return row && toTransaction(row);
 }
 
 /** @param id The id, which is unique across all namespaces. */
 export async function findJobById({ db }: Session, id: string): Promise<JobRecord | undefined> {
   const row = await selectJobs(db).where("t.id", "=", id).executeTakeFirst();
-  return row && toJob(row);
+  return row && toTransaction(row);
 }
 
-/** Reports whether the table of a job still has its name. Jobs of early releases have no id of a table. */
-export async function hasTable(session: Session, { objects: [name = []], tableId }: JobRecord): Promise<boolean> {
-  return tableId === undefined || (await findTable(session, name))?.id === tableId;
+/** Reports whether the table of a job still has its name. */
+export async function hasTable(
+  session: Session,
+  { objects: [name = []], tableId }: JobSummaryRecord,
+): Promise<boolean> {
+  return (await findTable(session, name))?.id === tableId;
 }
 
 /** Lists the open jobs on a table, the oldest first. */
-export async function findOpenJobs({ db }: Session, tableId: number): Promise<JobRecord[]> {
-  const rows = await selectJobs(db).where(isOpen).where("t.tableId", "=", tableId).orderBy("t.id").execute();
-  return rows.map(toJob);
+export async function findOpenJobs({ db }: Session, tableId: number): Promise<JobSummaryRecord[]> {
+  const rows = await selectJobSummaries(db).where(isOpen).where("t.tableId", "=", tableId).orderBy("t.id").execute();
+  return rows.map(toTransaction);
 }
 
-/** Updates a job that was read in the same database transaction. */
-export async function updateJob({ db }: Session, { id, namespace: _, reason, ...job }: JobRecord): Promise<void> {
+/** Lists the open jobs except those of an operation, the oldest first. */
+export async function listQueue({ db }: Session, exceptOperation: string) {
+  const jobs = db.selectFrom("jobs as t").select(["id", "principal", "priority", "status", "attempt"]);
+  const runnable = jobs.where(isOpen).where("t.pausedAtMillis", "is", null);
+  return runnable.where("t.operation", "<>", exceptOperation).orderBy("t.id").execute();
+}
+
+/** Counts the open jobs of a principal or in a namespace, up to a limit. */
+export async function countOpenJobs(
+  { db }: Session,
+  { principal, namespace }: { readonly principal?: string; readonly namespace?: Identifier },
+  limit: number,
+): Promise<number> {
+  const open = db
+    .selectFrom("jobs as t")
+    .select("t.id")
+    .where(isOpen)
+    .$if(principal !== undefined, (query) => query.where("t.principal", "=", principal ?? ""))
+    .$if(namespace !== undefined, (query) => query.where("t.namespace", "=", toPath(namespace ?? [])))
+    .limit(limit);
+  const { count } = await db
+    .selectFrom(open.as("examined"))
+    .select(({ fn }) => fn.countAll().as("count"))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Counts the running jobs without progress since a time. */
+export async function countStalledJobs({ db }: Session, sinceMillis: number): Promise<number> {
+  const { count } = await db
+    .selectFrom("jobs as t")
+    .select(({ fn }) => fn.countAll().as("count"))
+    .where(isOpen)
+    .where("t.status", "=", "Running")
+    .where("t.progressedAtMillis", "<=", sinceMillis)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Updates a job that was read in the same database transaction, except its parameters. */
+export async function updateJob({ db }: Session, { id, reason, ...job }: JobSummaryRecord): Promise<void> {
+  const { namespace: _, parameters: __, ...changes } = { parameters: undefined, ...job };
   await db
     .updateTable("jobs")
-    .set(withNulls({ ...job, reason: reason && toStoredText(reason) }))
+    .set(withNulls({ ...changes, reason: reason && toStoredText(reason) }))
     .where("id", "=", id)
     .execute();
 }

@@ -2,79 +2,55 @@ import { type Kysely, sql } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
 import type { Dialect } from "./dialect.ts";
 import * as initial from "./migrations/0001-initial.ts";
-import * as rateLimits from "./migrations/0002-rate-limits.ts";
-import * as droppedTables from "./migrations/0003-dropped-tables.ts";
-import * as transactionLists from "./migrations/0004-transaction-lists.ts";
-import * as auditAndJobs from "./migrations/0005-audit-and-jobs.ts";
-import * as generationsAndTasks from "./migrations/0006-generations-and-tasks.ts";
-import * as automations from "./migrations/0007-automations.ts";
-import * as jobKeys from "./migrations/0008-job-keys.ts";
-import * as principals from "./migrations/0009-principals.ts";
-import * as reservedLocations from "./migrations/0010-reserved-locations.ts";
-import * as clock from "./migrations/0011-clock.ts";
-import * as typedJobs from "./migrations/0012-typed-jobs.ts";
-import * as attemptSamples from "./migrations/0013-attempt-samples.ts";
-import * as tableColumns from "./migrations/0014-table-columns.ts";
-
-/** A schema migration. */
-interface Change {
-  up(db: Kysely<unknown>, dialect: Dialect): Promise<void>;
-}
 
 /**
  * All migrations in order. A released migration is never edited. None may break the previous release, which still
  * serves while the next one starts: new columns have defaults, and unused columns are removed one release later.
+ *
+ * Until the first release, a changed schema edits the initial migration and renames it, so that the database
+ * of an earlier checkout is refused.
  */
-const changes: Record<string, Change> = {
-  "0001-initial": initial,
-  "0002-rate-limits": rateLimits,
-  "0003-dropped-tables": droppedTables,
-  "0004-transaction-lists": transactionLists,
-  "0005-audit-and-jobs": auditAndJobs,
-  "0006-generations-and-tasks": generationsAndTasks,
-  "0007-automations": automations,
-  "0008-job-keys": jobKeys,
-  "0009-principals": principals,
-  "0010-reserved-locations": reservedLocations,
-  "0011-clock": clock,
-  "0012-typed-jobs": typedJobs,
-  "0013-attempt-samples": attemptSamples,
-  "0014-table-columns": tableColumns,
+const migrations: Record<string, (db: Kysely<unknown>, dialect: Dialect) => Promise<void>> = {
+  "0001-initial-l": initial.up,
 };
 
 const migrationTable = "kysely_migration";
 /** The longest time that a migration waits for the lock of a table. All requests on the table queue behind it. */
 const lockTimeoutMs = 5_000;
 
-/** Reports whether a database has the schema of this release or of a later one. */
+/** Reports whether a database has the schema of this release or of a later one. @throws like `migrate` */
 export async function isMigrated(db: Kysely<unknown>): Promise<boolean> {
-  const done = await executedMigrations(db);
-  return Object.keys(changes).every((name) => done.has(name));
-}
-
-/** Reports whether a catalog has created its tables in a database. */
-export async function hasSchema(db: Kysely<unknown>): Promise<boolean> {
-  return (await executedMigrations(db)).size > 0;
+  const executed = await executedMigrations(db);
+  const names = Object.keys(migrations);
+  if (executed.size > 0 && !names.slice(0, 1).every((name) => executed.has(name)))
+    throw new Error(
+      "an earlier checkout created it, with another schema. To keep its tables, move the database away, start a new " +
+        "catalog with TILTYARD_NEW_CATALOG=1 and register the tables of the warehouse; otherwise delete it",
+    );
+  return names.every((name) => executed.has(name));
 }
 
 /**
  * Migrates the schema of a database. Concurrent processes wait for the one that migrates. The schema of a later release
  * stays unchanged.
+ *
+ * @throws Error if an earlier checkout created the database.
  */
 export async function migrate(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   if (await isMigrated(db)) return;
-  const migrations: Record<string, Migration> = {};
-  for (const [name, change] of Object.entries(changes))
-    migrations[name] = {
+  const prepared = Object.entries(migrations).map(([name, up]): [string, Migration] => [
+    name,
+    {
       up: async (transaction) => {
         if (dialect.isShared) await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(transaction);
-        await change.up(transaction, dialect);
+        await up(transaction, dialect);
       },
-    };
+    },
+  ]);
   const migrator = new Migrator({
     db,
     migrationTableName: migrationTable,
-    provider: { getMigrations: async () => migrations },
+    provider: { getMigrations: async () => Object.fromEntries(prepared) },
   });
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined) throw error;

@@ -2,41 +2,16 @@ import { createHash } from "node:crypto";
 import Database from "better-sqlite3";
 import { type Kysely, sql } from "kysely";
 import type { PostgresDatabase } from "./database.ts";
-import { openPostgresStore } from "./postgres.ts";
-import { openPostgres } from "./postgres-pool.ts";
-import { toColumn } from "./records.ts";
-import type { Schema } from "./schema.ts";
+import { openPostgres, openPostgresStore } from "./postgres.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { closeForGood, verifySqliteFile } from "./sqlite-file.ts";
 
-const sortColumns = {
-  namespaces: ["path"],
-  tables: ["id"],
-  tableColumns: ["tableId"],
-  branches: ["tableId", "name"],
-  tableVersions: ["tableId", "branch", "generation", "version"],
-  auditRecords: ["id"],
-  auditOutcomes: ["recordId"],
-  auditRetention: ["deletedBefore"],
-  jobs: ["id"],
-  jobAttempts: ["jobId", "number"],
-  automations: ["tableId", "kind", "target"],
-  apiKeys: ["id"],
-  accessTokens: ["hash"],
-  reservedLocations: ["location"],
-  grants: ["principal", "namespace"],
-  tasks: ["kind", "subject"],
-  leases: ["name"],
-  clock: ["id"],
-} as const satisfies { readonly [Table in keyof Schema]: readonly (keyof Schema[Table] & string)[] };
+/** A table with the columns of its primary key, which sort its rows. */
+interface Table {
+  readonly name: string;
+  readonly order: readonly string[];
+}
 
-/** All tables of a catalog with their sort columns, in an order that satisfies their references. */
-const tables = Object.entries(sortColumns).map(([table, columns]) => ({
-  name: toColumn(table),
-  order: columns.map(toColumn),
-}));
-
-type Table = (typeof tables)[number];
 type Row = Readonly<Record<string, unknown>>;
 type Rows = Record<string, Record<string, unknown>>;
 
@@ -45,17 +20,15 @@ const namespacesOfNewCatalog = 2;
 /** The number of rows of one statement. PostgreSQL allows 65,535 values. */
 const batchRows = 1_000;
 
-/** The number of copied rows of each table. */
-export type RowCounts = Readonly<Record<string, number>>;
-
 /**
  * Copies a whole catalog from a SQLite file into an empty PostgreSQL database in one transaction and compares every row
  * before the commit. Migrates both schemas first.
  *
+ * @returns The number of copied rows of each table.
  * @throws Error if the file is in use or contains no catalog, if the database is not empty, or if a copied row differs
  * from its original.
  */
-export async function moveToPostgres(file: string, database: PostgresDatabase): Promise<RowCounts> {
+export async function moveToPostgres(file: string, database: PostgresDatabase): Promise<Record<string, number>> {
   verifySqliteFile(file);
   closeForGood(file);
   await (await openSqliteStore(file))[Symbol.asyncDispose]();
@@ -68,13 +41,14 @@ export async function moveToPostgres(file: string, database: PostgresDatabase): 
   }
 }
 
-async function copyCatalog(file: string, target: Kysely<Rows>): Promise<RowCounts> {
+async function copyCatalog(file: string, target: Kysely<Rows>): Promise<Record<string, number>> {
   const source = new Database(file, { fileMustExist: true, timeout: 0 });
   try {
     // No process may change the catalog during the copy. This statement fails while another process uses the file.
     source.exec("begin immediate");
     return await target.transaction().execute(async (transaction) => {
-      await requireEmpty(transaction);
+      const tables = tablesOf(source);
+      await requireEmpty(transaction, tables);
       const counts: Record<string, number> = {};
       for (const table of tables) counts[table.name] = await copyTable(source, transaction, table);
       await continueTableIds(source, transaction);
@@ -85,8 +59,20 @@ async function copyCatalog(file: string, target: Kysely<Rows>): Promise<RowCount
   }
 }
 
+/**
+ * Returns the tables of a catalog in the order of their creation, which satisfies their references. The copy of a table
+ * without a primary key would fail.
+ */
+function tablesOf(source: Database.Database): readonly Table[] {
+  const tables = source.prepare<[], { readonly name: string; readonly key: string }>(`
+    select name, (select json_group_array(name order by pk) from pragma_table_info(tables.name) where pk > 0) as key
+    from sqlite_schema tables
+    where type = 'table' and name not like 'kysely%' and name not like 'sqlite%' order by rowid`);
+  return tables.all().map(({ name, key }) => ({ name, order: JSON.parse(key) }));
+}
+
 /** Locks the database and requires a new catalog, which contains nothing but two namespaces. */
-async function requireEmpty(target: Kysely<Rows>): Promise<void> {
+async function requireEmpty(target: Kysely<Rows>, tables: readonly Table[]): Promise<void> {
   await sql`lock table ${sql.join(tables.map(({ name }) => sql.table(name)))} in access exclusive mode`.execute(target);
   const filled: string[] = [];
   for (const { name } of tables) {

@@ -25,6 +25,11 @@ export function rangeBelow(path: string): { readonly from: string; readonly to: 
   return { from: path + separator, to: path + afterSeparator };
 }
 
+/** Returns the half-open range of the locations below a location. */
+export function boundsBelow(location: string): readonly [from: string, to: string] {
+  return [`${location}/`, `${location}0`];
+}
+
 /** Returns the condition that the path in a column is that of a namespace or below it. */
 export function isWithin(column: string, namespace: Identifier) {
   const path = toPath(namespace);

@@ -1,4 +1,4 @@
-import { CatalogError, codeOf } from "@tiltyard/protocol";
+import { CatalogError, codeOf, ownValue } from "@tiltyard/protocol";
 import { DatabaseError } from "pg";
 
 /** The codes of a serialization failure and of a deadlock (PostgreSQL's class 40), after which the transaction is retried. */
@@ -21,8 +21,6 @@ const cannotBeStored: Readonly<Record<string, string>> = {
 };
 /** The codes of Node's socket and TLS errors. */
 const ofNode = /^(E(AI_)?[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|HOSTNAME_)/;
-const ofSockets = /^E(AI_)?[A-Z]+$/;
-const authorization = "28";
 /** The messages of the driver's own errors, which have no codes. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 
@@ -32,27 +30,14 @@ export function isWorthAnotherAttempt(error: unknown, attempt: number, constrain
   return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
 }
 
-/** Reports whether the connection of an error must not be used again. */
-export function isUnavailable(error: unknown): boolean {
+/** Reports whether the server caused an error because it is unavailable. */
+function isUnavailable(error: unknown): boolean {
   if (error instanceof CatalogError || !(error instanceof Error)) return false;
   if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const code = codeOf(error);
   if (code !== undefined) return ofNode.test(code);
   return error.constructor === Error && ofDriver.test(error.message);
-}
-
-/**
- * Reports whether an unavailable server may become available without a change of its configuration, because it is
- * unreachable, starting, stopping or full. A wrong password or TLS setting is permanent.
- */
-export function isAway(error: unknown): boolean {
-  if (!isUnavailable(error)) return false;
-  if (error instanceof DatabaseError) return !error.code?.startsWith(authorization);
-  if (error instanceof AggregateError) return error.errors.every(isAway);
-  const code = codeOf(error);
-  if (code !== undefined) return ofSockets.test(code);
-  return error instanceof Error && /terminated|timeout/i.test(error.message);
 }
 
 /**
@@ -69,7 +54,7 @@ export function explain(error: unknown): unknown {
     return new CatalogError("ServiceUnavailable", "Too many requests change the same objects at once; try again.", {
       cause,
     });
-  const problem = cannotBeStored[error.code ?? ""];
+  const problem = ownValue(cannotBeStored, error.code ?? "");
   return problem === undefined ? cause : new CatalogError("InvalidInput", problem, { cause });
 }
 

@@ -1,14 +1,22 @@
 import { CatalogError, messageOf } from "@tiltyard/protocol";
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  DummyDriver,
+  Kysely,
+  PostgresDialect,
+  type QueryResult,
+  sql,
+} from "kysely";
 import pRetry, { type RetryContext } from "p-retry";
-import type pg from "pg";
+import pg from "pg";
 import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
-import { describeDatabase, noDatabase, type PostgresDatabase } from "./database.ts";
+import { describeDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
-import { hasSchema, migrate } from "./migrate.ts";
-import { explain, isAway, isUnavailable, isWorthAnotherAttempt } from "./postgres-errors.ts";
-import { openPool, openPostgres } from "./postgres-pool.ts";
-import { createQueries } from "./queries.ts";
-import { type RunQuery, withRecords } from "./records.ts";
+import { migrate } from "./migrate.ts";
+import { explain, isWorthAnotherAttempt } from "./postgres-errors.ts";
+import { createQueries, PostgresRecordsDialect } from "./queries.ts";
+import type { Schema } from "./schema.ts";
 import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
 
 /** The maximum duration of a query. Longer ones have lost their server. */
@@ -28,21 +36,17 @@ const constraintAttemptsMax = 4;
  * Connects to PostgreSQL and migrates the schema. A lock serializes the migrations of several processes that start at
  * once.
  */
-export async function openPostgresStore(
-  database: PostgresDatabase,
-  { mustExist = false }: { readonly mustExist?: boolean } = {},
-): Promise<Store> {
+export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
   const migrating = openPostgres<unknown>(database);
-  let exists = true;
   try {
-    if (mustExist) exists = await hasSchema(migrating);
-    if (exists) await migrate(migrating, postgres);
+    await migrate(migrating, postgres);
   } catch (error) {
-    throw asStartFailure(error, database);
+    const explained = explain(error);
+    const cause = explained instanceof CatalogError ? explained.cause : explained;
+    throw new Error(`The catalog cannot use its database at ${describeDatabase(database)}: ${messageOf(cause)}`);
   } finally {
     await migrating.destroy();
   }
-  if (!exists) throw noDatabase(describeDatabase(database));
   return new PostgresStore(
     openPool(database, {
       max: database.connectionsMax,
@@ -62,14 +66,14 @@ export async function openPostgresStore(
 class PostgresStore implements Store {
   readonly read: Session;
   readonly #pool: pg.Pool;
+  readonly #writer: Kysely<Schema>;
+  readonly #writing = new Set<Promise<unknown>>();
 
   constructor(pool: pg.Pool) {
     this.#pool = pool;
-    this.read = createSession((text, values) =>
-      pool.query(text, values).catch((error) => {
-        throw explain(error);
-      }),
-    );
+    this.#writer = createQueries(new PostgresRecordsDialect({ pool }));
+    const reading = { createDriver: () => new ReadingDriver(pool) };
+    this.read = { ...postgres, db: createQueries(Object.assign(new PostgresRecordsDialect({ pool }), reading)) };
   }
 
   /** Reads without a cache, because PostgreSQL has no cheap way to detect the commits of other transactions. */
@@ -78,17 +82,24 @@ class PostgresStore implements Store {
   }
 
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
+    const transaction = this.#writer.transaction().setIsolationLevel("repeatable read");
     const attempt = () =>
-      inTransaction(this.#pool, "begin isolation level repeatable read", async (client) => {
+      transaction.execute(async (db) => {
         // The lock must precede the first query, which fixes the snapshot of the transaction.
-        if (locking !== undefined) await client.query(`lock table ${locking} in share row exclusive mode`);
-        return work({ ...createSession((text, values) => client.query(text, values)), locked: locking });
+        if (locking !== undefined) await sql`lock table ${sql.table(locking)} in share row exclusive mode`.execute(db);
+        return work({ ...postgres, db, locked: locking });
       });
     const shouldRetry = ({ error, attemptNumber }: RetryContext) =>
       isWorthAnotherAttempt(error, attemptNumber, constraintAttemptsMax);
-    return pRetry(attempt, { ...retries, shouldRetry }).catch((error: unknown) => {
+    const writing = pRetry(attempt, { ...retries, shouldRetry });
+    this.#writing.add(writing);
+    try {
+      return await writing;
+    } catch (error) {
       throw explain(error);
-    });
+    } finally {
+      this.#writing.delete(writing);
+    }
   }
 
   /** Counts in the database, or in each process while the database is unavailable. */
@@ -108,50 +119,64 @@ class PostgresStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.allSettled(this.#writing);
     await this.#pool.end();
   }
 }
 
-/** Creates a session. Its queries have no names: prepared queries break when a later release changes their tables. */
-function createSession(query: (text: string, values: unknown[]) => Promise<pg.QueryResult>): Session {
-  const run: RunQuery = async ({ sql, parameters }) => {
-    const { rows, rowCount } = await query(sql, [...parameters]);
-    return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
-  };
-  return { db: createQueries("postgres", withRecords(run)), now: postgres.now };
-}
+/** Runs queries outside of transactions. Their errors are converted for the caller. */
+class ReadingDriver extends DummyDriver implements DatabaseConnection {
+  readonly #pool: pg.Pool;
 
-/** Runs `work` between `begin` and `commit` on its own connection. Errors are those of the driver. */
-async function inTransaction<Result>(
-  pool: pg.Pool,
-  begin: string,
-  work: (client: pg.PoolClient) => Promise<Result>,
-): Promise<Result> {
-  const client = await pool.connect();
-  let isBroken = false;
-  try {
-    await client.query(begin);
-    const result = await work(client);
-    const { command } = await client.query("commit");
-    if (command !== "COMMIT") throw new Error("the transaction continued after one of its queries failed");
-    return result;
-  } catch (error) {
-    isBroken = isUnavailable(error);
-    if (!isBroken)
-      await client.query("rollback").catch(() => {
-        isBroken = true;
-      });
-    throw error;
-  } finally {
-    client.release(isBroken);
+  constructor(pool: pg.Pool) {
+    super();
+    this.#pool = pool;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    return this;
+  }
+
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    try {
+      return { rows: (await this.#pool.query(sql, [...parameters])).rows };
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+
+  streamQuery(): never {
+    throw new Error("the catalog streams no queries");
   }
 }
 
-/** Converts a transient failure to a CatalogError, and one that the operator must fix to an Error. */
-function asStartFailure(error: unknown, database: PostgresDatabase): Error {
-  const explained = explain(error);
-  const cause = explained instanceof CatalogError ? explained.cause : explained;
-  const reason = messageOf(cause);
-  const message = `The catalog cannot use its database at ${describeDatabase(database)}: ${reason}`;
-  return isAway(error) ? new CatalogError("ServiceUnavailable", message, { cause }) : new Error(message);
+/** The time that a request waits for a connection. */
+const connectTimeoutMs = 5_000;
+
+/** Creates a pool that opens its connections on demand. */
+function openPool(database: PostgresDatabase, options: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: database.url,
+    application_name: "tiltyard-catalog",
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    types: { getTypeParser },
+    ...options,
+  });
+  // A query on a broken connection fails, and its caller handles the error. Without listeners, an error of an idle
+  // connection would end the process.
+  const ignore = () => {};
+  pool.on("error", ignore);
+  pool.on("connect", (client) => client.on("error", ignore));
+  return pool;
+}
+
+/** Opens one connection without timeouts for work on the whole database. Destroying the result closes the connection. */
+export function openPostgres<Tables>(database: PostgresDatabase): Kysely<Tables> {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: openPool(database, { max: 1 }) }) });
+}
+
+/** Returns the parser of a type. Integers of 8 bytes become numbers, because all values of the schema fit. */
+function getTypeParser(oid: number, format?: "text" | "binary"): (value: string) => unknown {
+  return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format);
 }

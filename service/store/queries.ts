@@ -1,35 +1,28 @@
 import {
   type Compilable,
   type CompiledQuery,
-  DefaultQueryExecutor,
   type Dialect,
-  DummyDriver,
   Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
+  type KyselyPlugin,
+  PostgresDialect,
   PostgresQueryCompiler,
-  SqliteAdapter,
-  SqliteIntrospector,
+  SqliteDialect,
   SqliteQueryCompiler,
 } from "kysely";
-import { type RunQuery, toColumn } from "./records.ts";
+import { RecordsPlugin, toStored } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-/**
- * Creates an instance of Kysely that passes its queries to a function. Transactions begin and end without Kysely, whose
- * own management of connections costs more than a read of SQLite.
- */
-export function createQueries(name: keyof typeof dialects, executeQuery: RunQuery): Kysely<Schema> {
-  const dialect = dialects[name];
-  const streamQuery = () => {
-    throw new Error("the catalog streams no queries");
-  };
-  const connection = { executeQuery, streamQuery };
-  const executor = new DefaultQueryExecutor(dialect.createQueryCompiler(), dialect.createAdapter(), {
-    provideConnection: (run) => run(connection),
-  });
-  return new Kysely<Schema>({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
+/** Creates an instance of Kysely whose rows are records. */
+export function createQueries(dialect: Dialect, ...plugins: KyselyPlugin[]): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect, plugins: [new RecordsPlugin(), ...plugins] });
+}
+
+/** The dialect of SQLite with values of records as parameters. */
+export class SqliteRecordsDialect extends SqliteDialect {
+  override createQueryCompiler(): SqliteQueryCompiler {
+    return new PlannedOnceCompiler();
+  }
 }
 
 /**
@@ -41,31 +34,23 @@ class PlannedOnceCompiler extends SqliteQueryCompiler {
     return "(? collate binary)";
   }
 
-  protected override sanitizeIdentifier(name: string): string {
-    return super.sanitizeIdentifier(toColumn(name));
+  protected override addParameter(value: unknown): void {
+    super.addParameter(value instanceof Parameter ? value : toStored(value));
   }
 }
 
-class PostgresCompiler extends PostgresQueryCompiler {
-  protected override sanitizeIdentifier(name: string): string {
-    return super.sanitizeIdentifier(toColumn(name));
+/** The dialect of PostgreSQL with values of records as parameters. */
+export class PostgresRecordsDialect extends PostgresDialect {
+  override createQueryCompiler(): PostgresQueryCompiler {
+    return new RecordsCompiler();
   }
 }
 
-const dialects = {
-  sqlite: {
-    createDriver: () => new DummyDriver(),
-    createAdapter: () => new SqliteAdapter(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new PlannedOnceCompiler(),
-  },
-  postgres: {
-    createDriver: () => new DummyDriver(),
-    createAdapter: () => new PostgresAdapter(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresCompiler(),
-  },
-} satisfies Record<string, Dialect>;
+class RecordsCompiler extends PostgresQueryCompiler {
+  protected override addParameter(value: unknown): void {
+    super.addParameter(value instanceof Parameter ? value : toStored(value));
+  }
+}
 
 /** Stands for a value in a query that is compiled before its values are known. */
 class Parameter {
@@ -76,6 +61,9 @@ class Parameter {
   }
 }
 
+/** Runs a query with its values. */
+type DefinedQuery<Values, Row> = (session: Session, values: Values) => Promise<readonly Row[]>;
+
 /**
  * Defines a query of the request path that is built and compiled once for each instance of Kysely.
  *
@@ -84,17 +72,33 @@ class Parameter {
  */
 export function defineQuery<Values extends object, Row>(
   build: (db: Kysely<Schema>, values: Values) => Compilable<Row>,
-): (session: Session, values: Required<Values>) => Promise<readonly Row[]> {
-  const compiled = new WeakMap<Kysely<Schema>, CompiledQuery<Row>>();
+): DefinedQuery<Required<Values>, Row> {
+  const compiled = new WeakMap<object, CompiledQuery<Row>>();
   return async ({ db }, values) => {
-    let query = compiled.get(db);
+    // The transactions of an instance of Kysely share its plugins.
+    const plugin = db.getExecutor().plugins.at(-1) ?? db;
+    let query = compiled.get(plugin);
     if (query === undefined) {
       const names = Object.keys(values).map((name) => [name, new Parameter(name)]);
       query = build(db, Object.fromEntries(names)).compile();
-      compiled.set(db, query);
+      compiled.set(plugin, query);
     }
-    const bound = (each: unknown) => (each instanceof Parameter ? values[each.name as keyof Values] : each);
+    const bound = (each: unknown) => (each instanceof Parameter ? toStored(values[each.name as keyof Values]) : each);
     const { rows } = await db.executeQuery<Row>({ ...query, parameters: query.parameters.map(bound) });
     return rows;
+  };
+}
+
+/** Defines a query with a list of values, like `defineQuery`. It is compiled once for each length of the list. */
+export function defineListQuery<Row>(
+  build: (db: Kysely<Schema>, values: readonly string[]) => Compilable<Row>,
+): DefinedQuery<readonly string[], Row> {
+  const byLength = new Map<number, DefinedQuery<readonly string[], Row>>();
+  return (session, values) => {
+    const query =
+      byLength.get(values.length) ??
+      defineQuery((db, parameters: readonly string[]) => build(db, Object.values(parameters)));
+    byLength.set(values.length, query);
+    return query(session, values);
   };
 }

@@ -1,16 +1,18 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { fromPath, toPath } from "./path.ts";
+import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
+import { boundsBelow, fromPath, toPath } from "./path.ts";
+import { defineListQuery } from "./queries.ts";
 import type { Session } from "./store.ts";
 
 /** The location of a deregistered table. */
 export interface ReservedLocation {
-  readonly location: string;
+  readonly location: Location;
   /** The former name of the table. */
   readonly identifier: Identifier;
 }
 
 export async function reserveLocation({ db }: Session, reserved: ReservedLocation): Promise<void> {
-  const { location } = reserved;
+  const location = reserved.location.uri;
   const identifier = toPath(reserved.identifier);
   await db
     .insertInto("reservedLocations")
@@ -19,24 +21,37 @@ export async function reserveLocation({ db }: Session, reserved: ReservedLocatio
     .execute();
 }
 
+const reservedAt = defineListQuery((db, locations) =>
+  db
+    .selectFrom("reservedLocations")
+    .selectAll()
+    .where("location", "in", locations)
+    .orderBy("location", "desc")
+    .limit(1),
+);
+
+const reservedBelow = defineListQuery((db, [from = "", to = ""]) =>
+  db
+    .selectFrom("reservedLocations")
+    .selectAll()
+    .where("location", ">=", from)
+    .where("location", "<", to)
+    .orderBy("location", "desc")
+    .limit(1),
+);
+
 /**
  * Finds a reserved location that equals, contains or is below a location. Prefers the location itself.
- *
- * @param ancestors The locations that contain the location.
  */
 export async function findReservedLocation(
-  { db }: Session,
-  location: string,
-  ancestors: readonly string[],
+  session: Session,
+  location: Location,
 ): Promise<ReservedLocation | undefined> {
-  const reserved = db.selectFrom("reservedLocations").selectAll().orderBy("location", "desc").limit(1);
-  const below = reserved.where("location", ">=", `${location}/`).where("location", "<", `${location}0`);
-  const row =
-    (await reserved.where("location", "in", [location, ...ancestors]).executeTakeFirst()) ??
-    (await below.executeTakeFirst());
-  return row && { ...row, identifier: fromPath(row.identifier) };
+  const [at] = await reservedAt(session, [location.uri, ...ancestorUris(location)]);
+  const [row = at] = at === undefined ? await reservedBelow(session, boundsBelow(location.uri)) : [];
+  return row && { location: parseLocation(row.location), identifier: fromPath(row.identifier) };
 }
 
-export async function releaseLocation({ db }: Session, location: string): Promise<void> {
-  await db.deleteFrom("reservedLocations").where("location", "=", location).execute();
+export async function releaseLocation({ db }: Session, location: Location): Promise<void> {
+  await db.deleteFrom("reservedLocations").where("location", "=", location.uri).execute();
 }

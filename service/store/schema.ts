@@ -1,4 +1,4 @@
-import type { Identifier, Role, TransactionStatus } from "@tiltyard/protocol";
+import type { FunctionDefinition, Identifier, JobPriority, Role, TransactionStatus } from "@tiltyard/protocol";
 import type { ColumnType, Generated, Selectable } from "kysely";
 
 /** A column that may be null, which a record represents by undefined. */
@@ -35,6 +35,22 @@ export interface Schema {
     droppedAtMillis: Optional<number>;
     /** A mark of tables that may have rows in `automations`, so that commits to other tables skip the lookup. */
     isAutomated: Generated<boolean>;
+    /** A mark of tables that have a row in `views`, so that requests for other tables skip the lookup. */
+    isView: Generated<boolean>;
+    /** Reports whether `properties` protect the table from being dropped. */
+    isProtected: boolean;
+  };
+  /** The definitions of materialized views. They are deleted with their table. */
+  views: {
+    tableId: number;
+    /** The path of the source; undefined if the source is not a table of this catalog. */
+    source: Optional<string>;
+    /** The principal that wrote the definition. The jobs of the view read the source only while this principal may. */
+    definer: string;
+    /** The definition as parameters of a refresh. */
+    definition: Texts;
+    /** The SHA-256 of the definition in the metadata of the table's schema; undefined if the schema has none. */
+    schemaDigest: Optional<string>;
   };
   /** The branches that have or had version records, including `main`. */
   branches: {
@@ -42,7 +58,7 @@ export interface Schema {
     name: string;
     /** Incremented when all records of the branch are deleted at once, after which its version numbers restart. */
     generation: number;
-    /** The first version of this generation; -1 without any, -2 if unknown. */
+    /** The first version of this generation; -1 without any. */
     firstVersion: number;
     /** The highest version ever recorded in this generation, including deleted records; -1 without any. */
     highestVersion: number;
@@ -61,19 +77,13 @@ export interface Schema {
     branch: string;
     generation: number;
     version: number;
+    state: VersionState;
     /** The final file name of the manifest in the `_versions` folder of the branch. */
     manifestName: string;
     /** The file name that the client committed, which differs from `manifestName` for a staged manifest. */
     committedName: string;
-    /** The object store's identity of the manifest's content (`StoredObject.identity`); undefined in rows of earlier releases. */
-    identity: Optional<string>;
-    /** Reports whether the manifest has its final name, instead of being staged as `committedName`. */
-    finished: boolean;
-    /**
-     * 1 before the commit point of a batch of versions, 2 (`condemned`) once the batch is being rolled back and the
-     * version will never exist. Held versions are hidden.
-     */
-    held: 0 | 1 | 2;
+    /** The object store's identity of the manifest's content (`StoredObject.identity`). */
+    identity: string;
     manifestSize: Optional<number>;
     eTag: Optional<string>;
     metadata: Optional<Texts>;
@@ -82,8 +92,7 @@ export interface Schema {
     transactionId: string;
   };
   /**
-   * Principals, operations and objects of all changes. Rows are appended; triggers reject everything else (migration
-   * 0005).
+   * Principals, operations and objects of all changes. Rows are appended; triggers reject everything else.
    */
   auditRecords: OpenedRow;
   /** The outcomes of records that were opened as Running or whose commit was withdrawn. This table is append-only too. */
@@ -100,16 +109,26 @@ export interface Schema {
     updatedAtMillis: number;
     /** The id of the API key that opened the job; undefined if the catalog itself or a token opened it. */
     apiKey: Optional<string>;
-    /** The table of the job; undefined if it was dropped before the migration of the job. */
-    tableId: Optional<number>;
-    /** The fields of the request that opened the job; undefined for a job of the previous release, in `properties` then. */
-    parameters: Optional<Texts>;
+    tableId: number;
+    /** The column that the job fills or indexes. */
+    column: Optional<string>;
+    /** The fields of the request that opened the job, which never change and may be long. */
+    parameters: Texts;
+    /** The principal that chose the parameters; undefined if it opened the job. */
+    author: Optional<string>;
+    priority: Generated<JobPriority>;
     /** The number of the latest attempt; 0 before the first. */
     attempt: Generated<number>;
+    /** The number of attempts that a pause or the stop of a runner interrupted. */
+    interruptions: Generated<number>;
+    /** The time since which the job is paused. */
+    pausedAtMillis: Optional<number>;
     /** The random text of the process that runs the latest attempt; undefined before its start. */
     claim: Optional<string>;
     startedAtMillis: Optional<number>;
     heartbeatAtMillis: Optional<number>;
+    /** The time of the latest progress of the latest attempt, or of its start. */
+    progressedAtMillis: Optional<number>;
     endedAtMillis: Optional<number>;
     progress: Generated<Counts>;
     result: Generated<Counts>;
@@ -130,6 +149,66 @@ export interface Schema {
     platform: Texts;
     /** The progress over time. */
     samples: readonly ProgressSample[];
+  };
+  /** The versions of Functions, which never change. They are deleted with their namespace. */
+  functions: {
+    id: string;
+    namespace: string;
+    name: string;
+    version: number;
+    definition: FunctionDefinition;
+    /** The SHA-256 of the definition, which includes that of the content. */
+    digest: string;
+    /** The source in Base64. */
+    content: string;
+    principal: string;
+    createdAtMillis: number;
+  };
+  /** The secrets of Functions. They are deleted with their namespace. */
+  secrets: {
+    namespace: string;
+    name: string;
+    /** The encrypted value with its authentication tag, in Base64. */
+    ciphertext: string;
+    /** In Base64. */
+    nonce: string;
+    keyId: string;
+    createdAtMillis: number;
+    updatedAtMillis: number;
+  };
+  /** The columns that Functions compute. They are deleted with their table or their Function. */
+  functionBindings: {
+    id: string;
+    tableId: number;
+    functionId: string;
+    inputs: readonly FunctionInput[];
+    outputs: readonly FunctionResult[];
+    /** The arguments of the constructor of a class. */
+    initialization: Readonly<Record<string, unknown>>;
+  };
+  /** The rows of each fragment that a Function has computed. */
+  functionFragments: {
+    bindingId: string;
+    fragmentId: number;
+    /** The digest of the input values, which the jobs compute. */
+    signature: string;
+    /** The number of computed rows from the first one on. */
+    rows: number;
+  };
+  /** The rows that a Function could not compute. They are deleted with their job or their table. */
+  functionErrors: {
+    jobId: string;
+    fragmentId: number;
+    /** The offset in the fragment; -1 if it is unknown. */
+    rowOffset: number;
+    tableId: number;
+    column: string;
+    functionName: string;
+    functionVersion: number;
+    tableVersion: number;
+    errorType: string;
+    errorMessage: string;
+    createdAtMillis: number;
   };
   apiKeys: {
     id: string;
@@ -181,7 +260,16 @@ export interface Schema {
   leases: { name: string; holder: string; heldUntil: number };
   /** A single row with the time of the latest reading of the clock by any process. */
   clock: { id: number; seenAtMillis: number };
+  /** The times that no process saw, because the clock jumped or the catalog did not run. */
+  clockJumps: { fromMillis: number; toMillis: number };
 }
+
+/**
+ * The states of a version. A version of a batch is `held` before the commit point of the batch, and `condemned` once the
+ * batch is being rolled back: both are hidden. A committed version is `recorded` until it is known that its manifest
+ * durably has its final name, and then `finished`.
+ */
+export type VersionState = "held" | "condemned" | "recorded" | "finished";
 
 /** The kinds of work that follows the response to the request that caused it. */
 export const taskKinds = [
@@ -195,6 +283,18 @@ export const taskKinds = [
   "record_columns",
 ] as const;
 export type TaskKind = (typeof taskKinds)[number];
+
+/** A parameter of a Function with the path of its column. */
+export interface FunctionInput {
+  readonly parameter: string;
+  readonly path: string;
+}
+
+/** A column with the field of the result that it contains, or `$value` for the whole result. */
+export interface FunctionResult {
+  readonly result: string;
+  readonly column: string;
+}
 
 /** The kinds of work that commits on a table cause. */
 export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";

@@ -1,14 +1,13 @@
 import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
-import type { CompiledQuery, QueryResult } from "kysely";
+import type { KyselyPlugin, SqliteStatement } from "kysely";
 import { LRUCache } from "lru-cache";
 import { sqlite } from "./dialect.ts";
-import { createQueries } from "./queries.ts";
-import { withRecords } from "./records.ts";
+import { createQueries, SqliteRecordsDialect } from "./queries.ts";
 import type { Session } from "./store.ts";
 
 /** The number of statements in one turn of the event loop. Each runs for some tens of microseconds at most. */
-const statementsInTurn = 256;
+const statementsInTurn = 64;
 /** The number of prepared statements of a connection. The catalog has about 150, some with lists of several lengths. */
 const preparedMax = 500;
 
@@ -16,32 +15,48 @@ const preparedMax = 500;
  * Creates a session on a connection, whose transactions the caller begins and ends. Its queries throw CatalogError
  * ServiceUnavailable if the database is unavailable.
  */
-export function createSqliteSession(database: Database.Database): Session {
-  const prepared = new LRUCache<string, Database.Statement>({ max: preparedMax });
+export function createSqliteSession(connection: Database.Database): Session {
+  const prepared = new LRUCache<string, SqliteStatement>({ max: preparedMax });
+  const database = {
+    prepare: (sql: string) => {
+      const statement = prepared.get(sql) ?? prepare(connection, sql);
+      prepared.set(sql, statement);
+      return statement;
+    },
+    close: () => undefined,
+  };
+  return { ...sqlite, db: createQueries(new SqliteRecordsDialect({ database }), createYielding()) };
+}
+
+function prepare(connection: Database.Database, sql: string): SqliteStatement {
+  const statement = orUnavailable(() => connection.prepare(sql));
+  return {
+    reader: statement.reader,
+    all: (parameters) => orUnavailable(() => statement.all(parameters)),
+    run: (parameters) => orUnavailable(() => statement.run(parameters)),
+    iterate: (parameters) => statement.iterate(parameters) as IterableIterator<unknown>,
+  };
+}
+
+/** Creates a plugin with which long work yields to other requests. */
+function createYielding(): KyselyPlugin {
   let statements = 0;
+  return {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      statements += 1;
+      if (statements % statementsInTurn === 0) await new Promise(setImmediate);
+      return result;
+    },
+  };
+}
 
-  function prepare(sql: string): Database.Statement {
-    const known = prepared.get(sql);
-    if (known !== undefined) return known;
-    const statement = database.prepare(sql);
-    prepared.set(sql, statement);
-    return statement;
+function orUnavailable<Result>(run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    throw asUnavailable(error);
   }
-
-  async function executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    statements += 1;
-    // Long work yields to other requests.
-    if (statements % statementsInTurn === 0) await new Promise(setImmediate);
-    try {
-      const statement = prepare(sql);
-      if (statement.reader) return { rows: statement.all(...parameters) as Row[] };
-      return { rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) };
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  }
-
-  return { db: createQueries("sqlite", withRecords(executeQuery)), now: sqlite.now };
 }
 
 /** The codes of an unavailable database; all other errors are bugs. */
@@ -52,4 +67,47 @@ export function asUnavailable(error: unknown): unknown {
   return new CatalogError("ServiceUnavailable", "The catalog's database cannot be used now; try again.", {
     cause: error,
   });
+}
+
+/** The maximum number of characters of all results as JSON. A character occupies one or two bytes. */
+const charactersKept = 8 * 1024 * 1024;
+
+/**
+ * Caches results of reads until the next commit of any process, which SQLite's `data_version` reveals. Lists of names
+ * need this cache: reading a page of 1,000 names lasts three times as long as everything else in its request.
+ */
+export class ReadCache {
+  readonly #dataVersion: Database.Statement;
+  readonly #results = new LRUCache<string, object>({
+    maxSize: charactersKept,
+    sizeCalculation: (result, key) => JSON.stringify(result).length + key.length,
+  });
+  #version: unknown;
+
+  constructor(reader: Database.Database) {
+    this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
+    // The first read opens the log. Open files remain readable after their deletion.
+    this.#dataVersion.get();
+  }
+
+  async read<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
+    const version = this.#currentVersion();
+    if (version !== this.#version) this.#results.clear();
+    this.#version = version;
+    const known = this.#results.get(key) as Result | undefined;
+    if (known !== undefined) return known;
+    const result = await read();
+    // A commit during the reads may be in a part of the result.
+    if (this.#currentVersion() === version) this.#results.set(key, result);
+    return result;
+  }
+
+  /** Returns a different value after each commit of another connection, and thus after each commit. */
+  #currentVersion(): unknown {
+    try {
+      return this.#dataVersion.get();
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
 }

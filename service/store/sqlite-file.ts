@@ -4,12 +4,8 @@ import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { isNewSqliteFile } from "./database.ts";
 
-/** Adds the name of the file to an error of SQLite; returns any other error unchanged. */
-export function namingFile(file: string, error: unknown): unknown {
-  return error instanceof Database.SqliteError ? cannotUse(file, error.message, error) : error;
-}
-
-function cannotUse(file: string, problem: string, cause?: unknown): Error {
+/** Creates the error of a file that the catalog cannot use. */
+export function cannotUse(file: string, problem: string, cause?: unknown): Error {
   return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
 }
 

@@ -1,38 +1,32 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
-import { isNewSqliteFile, noDatabase } from "./database.ts";
 import { sqlite } from "./dialect.ts";
-import { createMemoryLimiter } from "./memory-limiter.ts";
 import { isMigrated, migrate } from "./migrate.ts";
-import { ReadCache } from "./read-cache.ts";
-import { asUnavailable, createSqliteSession } from "./sqlite-driver.ts";
-import { namingFile, requireNoRemains } from "./sqlite-file.ts";
-import type { Session, Store, WriteOptions } from "./store.ts";
+import { asUnavailable, createSqliteSession, ReadCache } from "./sqlite-driver.ts";
+import { cannotUse, requireNoRemains } from "./sqlite-file.ts";
+import { createMemoryLimiter, type Session, type Store, type WriteOptions } from "./store.ts";
 
 /** The maximum number of transactions that share one commit. */
 const groupSizeMax = 256;
+/** The maximum wait for the transaction of another process. */
 const busyTimeoutMs = 5_000;
-/** The retries of a start that waits for the migration of another process. */
-const migrationRetries = { retries: Number.POSITIVE_INFINITY, factor: 1, minTimeout: 20, maxRetryTime: 60_000 };
+const migrationTimeoutMs = 60_000;
+
 /**
  * Opens the SQLite file, creates it if it is missing, and migrates its schema.
  *
- * @throws Error with the name of the file if SQLite cannot use it, or if it is missing and must exist.
+ * @throws Error with the name of the file if the catalog cannot use it.
  */
-export async function openSqliteStore(
-  file: string,
-  { mustExist = false }: { readonly mustExist?: boolean } = {},
-): Promise<Store> {
+export async function openSqliteStore(file: string): Promise<Store> {
   requireNoRemains(file);
-  if (mustExist && isNewSqliteFile(file)) throw noDatabase(file);
   try {
     return await open(file);
   } catch (error) {
-    throw namingFile(file, error);
+    throw cannotUse(file, messageOf(error), error);
   }
 }
 
@@ -43,6 +37,8 @@ async function open(file: string): Promise<Store> {
     writer.pragma("journal_mode = WAL");
     writer.pragma("synchronous = FULL");
     writer.pragma("foreign_keys = ON");
+    // SQLite's own wait would block the event loop. A transaction of another store in this process would never end.
+    writer.pragma("busy_timeout = 0");
     await migrateAlone(writer);
     return new SqliteStore(writer, new Database(file, { timeout: busyTimeoutMs, readonly: true }));
   } catch (error) {
@@ -56,7 +52,7 @@ async function migrateAlone(writer: Database.Database): Promise<void> {
   // Destroying this Kysely instance would close the connection.
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: writer }) });
   if (await isMigrated(db)) return;
-  await beginAlone(writer);
+  await begin(writer, migrationTimeoutMs);
   try {
     await migrate(db, sqlite);
     writer.exec("COMMIT");
@@ -66,26 +62,28 @@ async function migrateAlone(writer: Database.Database): Promise<void> {
   }
 }
 
-/**
- * Begins the transaction of a migration after that of another process. SQLite itself would block the event loop while
- * it waits.
- */
-async function beginAlone(writer: Database.Database): Promise<void> {
-  writer.pragma("busy_timeout = 0");
+/** Begins a transaction after those of other connections. */
+async function begin(writer: Database.Database, maxRetryTime: number): Promise<void> {
   await pRetry(async () => void writer.exec("BEGIN IMMEDIATE"), {
-    ...migrationRetries,
+    retries: Number.POSITIVE_INFINITY,
+    factor: 1,
+    minTimeout: 20,
+    maxRetryTime,
     shouldRetry: ({ error }) => error instanceof Database.SqliteError && error.code === "SQLITE_BUSY",
   });
-  writer.pragma(`busy_timeout = ${busyTimeoutMs}`);
 }
 
-interface Job {
+/** A transaction that waits for its group. */
+interface QueuedTransaction {
   readonly work: () => Promise<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-type Outcome = { readonly job: Job } & ({ readonly result: unknown } | { readonly error: unknown });
+type Outcome = { readonly transaction: QueuedTransaction } & (
+  | { readonly result: unknown }
+  | { readonly error: unknown }
+);
 
 /**
  * A store with one connection for reads and one for writes. Transactions that arrive together share one COMMIT (group
@@ -98,16 +96,17 @@ class SqliteStore implements Store {
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #session: Session;
-  readonly #queue: Job[] = [];
-  readonly #logInode: number | undefined;
+  readonly #queue: QueuedTransaction[] = [];
+  readonly #inodes: readonly (number | undefined)[];
   #committing: Promise<void> | undefined;
 
   constructor(writer: Database.Database, reader: Database.Database) {
     this.#writer = writer;
     this.#reader = reader;
     this.#session = createSqliteSession(writer);
-    this.#logInode = inodeOfLog(writer);
+    // The first read of the cache opens the log.
     this.#cache = new ReadCache(reader);
+    this.#inodes = inodesOf(writer);
     this.read = createSqliteSession(reader);
   }
 
@@ -140,59 +139,63 @@ class SqliteStore implements Store {
     this.#committing = undefined;
   }
 
-  async #commitGroup(group: readonly Job[]): Promise<void> {
+  async #commitGroup(group: readonly QueuedTransaction[]): Promise<void> {
     const outcomes: Outcome[] = [];
     try {
-      this.#requireLog();
-      this.#writer.exec("BEGIN IMMEDIATE");
-      for (const job of group) outcomes.push(await this.#runInSavepoint(job));
+      this.#requireFiles();
+      await begin(this.#writer, busyTimeoutMs);
+      for (const transaction of group) outcomes.push(await this.#runInSavepoint(transaction));
       this.#writer.exec("COMMIT");
     } catch (error) {
       const failure = asUnavailable(error);
-      for (const job of group) job.reject(failure);
+      for (const { reject } of group) reject(failure);
       if (this.#writer.inTransaction) this.#writer.exec("ROLLBACK");
       return;
     }
     for (const outcome of outcomes)
-      if ("error" in outcome) outcome.job.reject(outcome.error);
-      else outcome.job.resolve(outcome.result);
+      if ("error" in outcome) outcome.transaction.reject(outcome.error);
+      else outcome.transaction.resolve(outcome.result);
   }
 
   /**
-   * Requires the log. @throws CatalogError ServiceUnavailable if it was deleted, because SQLite would still commit to
-   * the deleted file.
+   * Requires the database file and its log. @throws CatalogError ServiceUnavailable if one of them was deleted or moved,
+   * because SQLite would still commit to the open files, which the next start does not find.
    */
-  #requireLog(): void {
-    if (inodeOfLog(this.#writer) !== this.#logInode) throw fileGone(this.#writer.name);
+  #requireFiles(): void {
+    const present = inodesOf(this.#writer);
+    if (present.some((inode, index) => inode !== this.#inodes[index])) throw fileGone(this.#writer.name);
   }
 
-  async #runInSavepoint(job: Job): Promise<Outcome> {
+  async #runInSavepoint(transaction: QueuedTransaction): Promise<Outcome> {
     this.#writer.exec("SAVEPOINT request");
     try {
-      const result = await job.work();
+      const result = await transaction.work();
       this.#writer.exec("RELEASE request");
-      return { job, result };
+      return { transaction, result };
     } catch (error) {
       // SQLite rolls back the whole transaction on errors such as a full disk. Then the whole group fails.
       if (!this.#writer.inTransaction) throw error;
       this.#writer.exec("ROLLBACK TO request");
       this.#writer.exec("RELEASE request");
-      return { job, error };
+      return { transaction, error };
     }
   }
 }
 
-function inodeOfLog({ name }: Database.Database): number | undefined {
-  return statSync(`${name}-wal`, { throwIfNoEntry: false })?.ino;
+/** Returns the inodes of a database file and its log. A missing file has none. */
+function inodesOf({ name }: Database.Database): readonly (number | undefined)[] {
+  return [name, `${name}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.ino);
 }
 
 function fileGone(file: string): CatalogError {
   return new CatalogError(
     "ServiceUnavailable",
-    "The database of the catalog was deleted. The catalog does not commit any more.",
+    "The database of the catalog was deleted or moved. The catalog does not commit any more.",
     {
       cause: new Error(
-        `${file} was deleted or replaced while the catalog had it open: stop the catalog, restore a backup and start it again`,
+        `${file}, or its -wal file, was deleted, moved or replaced while the catalog had it open. All acknowledged ` +
+          "changes are still in the open files: move the files back, or copy them from /proc/PID/fd before the catalog " +
+          "stops. Otherwise stop it, restore a backup and start it again",
       ),
     },
   );

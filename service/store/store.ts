@@ -1,5 +1,6 @@
-import type { Kysely, RawBuilder } from "kysely";
-import type { RateLimiterAbstract } from "rate-limiter-flexible";
+import type { Kysely } from "kysely";
+import { type RateLimiterAbstract, RateLimiterMemory } from "rate-limiter-flexible";
+import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 
 /** The limits of a page of a list. */
@@ -9,16 +10,12 @@ export interface Page<Key> {
   readonly limit: number;
 }
 
-export const everything: Page<never> = { limit: Number.MAX_SAFE_INTEGER };
-
 /** A database table that a transaction may lock. */
 export type LockableTable = "tables" | "jobs";
 
 /** Runs queries, in a transaction or outside of one. */
-export interface Session {
+export interface Session extends Pick<Dialect, "now" | "position"> {
   readonly db: Kysely<Schema>;
-  /** The milliseconds since the epoch on one clock for all processes of the database. */
-  readonly now: RawBuilder<number>;
   /** The database table that no other session can change during this one. */
   readonly locked?: LockableTable | undefined;
 }
@@ -58,3 +55,7 @@ export interface Store extends AsyncDisposable {
   /** Creates a limiter, which counts across all processes if the database is shared. */
   createLimiter(options: { readonly points: number; readonly durationSeconds: number }): Limiter;
 }
+
+/** Creates a limiter that counts only the requests of this process. */
+export const createMemoryLimiter: Store["createLimiter"] = ({ points, durationSeconds }) =>
+  new RateLimiterMemory({ points, duration: durationSeconds });

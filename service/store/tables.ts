@@ -1,15 +1,16 @@
+import { setImmediate } from "node:timers/promises";
 import type { Identifier } from "@tiltyard/protocol";
 import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from "kysely";
-import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
-import { defineQuery } from "./queries.ts";
+import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
+import { boundsBelow, droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
+import { defineListQuery, defineQuery } from "./queries.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { versionsOf } from "./versions.ts";
 
 export interface NewTable {
   readonly identifier: Identifier;
-  /** The normalized URI of the location. */
-  readonly location: string;
+  readonly location: Location;
   readonly properties: Readonly<Record<string, string>>;
 }
 
@@ -18,57 +19,65 @@ export interface TableRecord extends NewTable {
   readonly id: number;
   /** Reports whether new rows may open jobs. */
   readonly isAutomated?: boolean;
+  /** Reports whether the table is a materialized view. */
+  readonly isView?: boolean;
 }
 
 const tablesNamed = defineQuery((db, { namespace, name }: ReturnType<typeof nameOf>) =>
   db
     .selectFrom("tables")
-    .select(["id", "location", "properties", "isAutomated"])
+    .select(["id", "location", "properties", "isAutomated", "isView"])
     .where("namespace", "=", namespace)
     .where("name", "=", name),
 );
 
 export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
   const [row] = await tablesNamed(session, nameOf(identifier));
-  return row && { identifier, ...row };
+  return row && { ...row, identifier, location: parseLocation(row.location) };
 }
 
 /** Returns the table with this id; undefined if it was dropped. */
 export async function findTableById({ db }: Session, id: number): Promise<TableRecord | undefined> {
-  const row = await selectTables(db).where("id", "=", id).where("namespace", "!=", droppedNamespace).executeTakeFirst();
-  return row && toTable(row);
+  const found = await db
+    .selectFrom("tables")
+    .select(["namespace", "name", "location", "properties", "isView"])
+    .where("id", "=", id)
+    .where("namespace", "!=", droppedNamespace)
+    .executeTakeFirst();
+  if (found === undefined) return undefined;
+  const { namespace, name, location, ...row } = found;
+  return { ...row, id, identifier: [...fromPath(namespace), name], location: parseLocation(location) };
 }
 
-/**
- * Lists the tables in a namespace and below it whose properties contain a text as JSON. The text must not contain
- * wildcards of SQL.
- */
-export async function listTablesWith({ db }: Session, namespace: Identifier, text: string): Promise<TableRecord[]> {
-  const rows = await selectTables(db)
+/** Finds a protected table in a namespace or below it. */
+export async function findProtectedTable({ db }: Session, namespace: Identifier): Promise<Identifier | undefined> {
+  const row = await db
+    .selectFrom("tables")
+    .select(["namespace", "name"])
+    // The index contains only these tables, and the planner uses it only for this constant.
+    .where(sql<SqlBool>`is_protected = 1`)
     .where(isWithin("namespace", namespace))
-    .where(sql<SqlBool>`properties like ${`%${text}%`}`)
-    .execute();
-  return rows.map(toTable);
+    .limit(1)
+    .executeTakeFirst();
+  return row && [...fromPath(row.namespace), row.name];
 }
 
-function selectTables(db: Kysely<Schema>) {
-  return db.selectFrom("tables").select(["id", "namespace", "name", "location", "properties"]);
-}
-
-type Row = Pick<RecordOf<"tables">, "id" | "namespace" | "name" | "location" | "properties">;
-
-function toTable({ namespace, name, ...row }: Row): TableRecord {
-  return { ...row, identifier: [...fromPath(namespace), name] };
-}
-
-const insertRow = defineQuery((db, row: Omit<Row, "id"> & Pick<RecordOf<"tables">, "createdAtMillis">) =>
-  db.insertInto("tables").values(row).returning("id"),
+const insertRow = defineQuery(
+  (db, row: Omit<RecordOf<"tables">, "id" | "droppedFrom" | "droppedAtMillis" | "isAutomated" | "isView">) =>
+    db.insertInto("tables").values(row).returning("id"),
 );
 
 /** Inserts a table. Its namespace must exist, and its name and its location must be free. */
 export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
   const { identifier, location, properties } = table;
-  const [row] = await insertRow(session, { ...nameOf(identifier), location, properties, createdAtMillis: Date.now() });
+  const columns = {
+    ...nameOf(identifier),
+    location: location.uri,
+    properties,
+    isProtected: isProtected(table),
+    createdAtMillis: Date.now(),
+  };
+  const [row] = await insertRow(session, columns);
   if (row === undefined) throw new Error("the database returned no id");
   return { ...table, id: row.id };
 }
@@ -82,7 +91,20 @@ export async function setTableProperties(
   id: number,
   properties: NewTable["properties"],
 ): Promise<void> {
-  await db.updateTable("tables").set({ properties }).where("id", "=", id).execute();
+  const columns = { properties, isProtected: isProtected({ properties }) };
+  await db.updateTable("tables").set(columns).where("id", "=", id).execute();
+}
+
+/** The property that protects a table from being dropped while its value is `true`. */
+export const protection = "protected";
+
+export function isProtected({ properties }: Pick<NewTable, "properties">): boolean {
+  return properties[protection] === "true";
+}
+
+/** Returns the new properties of a table with its current protection. */
+export function withProtectionOf(table: Pick<NewTable, "properties">, properties: NewTable["properties"]) {
+  return isProtected(table) ? { ...properties, [protection]: "true" } : properties;
 }
 
 /** Deletes a table with its branches and version records. */
@@ -97,55 +119,86 @@ interface Page {
 }
 
 /** Lists the names of the tables of a namespace that follow `after`, in order. */
-export async function listTables(
-  { db }: Session,
-  namespace: Identifier,
-  after: string,
-  { limit, includeDeclared }: Page,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom("tables")
-    .select("name")
-    .where("namespace", "=", toPath(namespace))
-    .where("name", ">", after)
-    .$if(!includeDeclared, (query) => query.where(hasVersion(db)))
-    .orderBy("name")
-    .limit(limit)
-    .execute();
+export async function listTables({ db }: Session, namespace: Identifier, after: string, page: Page): Promise<string[]> {
+  const rows = await readPage(page, (last, limit) =>
+    db
+      .selectFrom("tables")
+      .select("name")
+      .$if(!page.includeDeclared, (query) => query.select(hasVersion(db)))
+      .where("namespace", "=", toPath(namespace))
+      .where("name", ">", last?.name ?? after)
+      .orderBy("name")
+      .limit(limit)
+      .execute(),
+  );
   return rows.map((row) => row.name);
 }
 
 /** Lists the identifiers of all tables that follow `after`; `[]` for the first page. */
-export async function listAllTables(
-  { db }: Session,
-  after: Identifier,
-  { limit, includeDeclared }: Page,
-): Promise<Identifier[]> {
-  const { namespace, name } = nameOf(after);
-  const rows = await db
-    .selectFrom("tables")
-    .select(["namespace", "name"])
-    .where("namespace", "!=", droppedNamespace)
-    .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(namespace, name)))
-    .$if(!includeDeclared, (query) => query.where(hasVersion(db)))
-    .orderBy("namespace")
-    .orderBy("name")
-    .limit(limit)
-    .execute();
+export async function listAllTables({ db }: Session, after: Identifier, page: Page): Promise<Identifier[]> {
+  const rows = await readPage<ListedTable>(page, (last, limit) => {
+    const { namespace, name } = last ?? nameOf(after);
+    return db
+      .selectFrom("tables")
+      .select(["namespace", "name"])
+      .$if(!page.includeDeclared, (query) => query.select(hasVersion(db)))
+      .where("namespace", "!=", droppedNamespace)
+      .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(namespace, name)))
+      .orderBy("namespace")
+      .orderBy("name")
+      .limit(limit)
+      .execute();
+  });
   return rows.map((row) => [...fromPath(row.namespace), row.name]);
 }
 
-/** Selects the tables with a version on any branch. */
-function hasVersion(db: Kysely<Schema>) {
-  return ({ exists }: ExpressionBuilder<Schema, "tables">) => exists(versionsOf(db, sql.ref("tables.id")));
+/** The maximum number of tables whose versions one statement looks up, which takes some milliseconds. */
+const lookedUpMax = 2_000;
+
+interface ListedName {
+  readonly name: string;
+  readonly hasVersion?: unknown;
 }
 
-/** Finds the identifier of the table at one of these locations, the longest first. Dropped tables do not count. */
-export async function findTableAt({ db }: Session, locations: readonly string[]): Promise<Identifier | undefined> {
+interface ListedTable extends ListedName {
+  readonly namespace: string;
+}
+
+/**
+ * Reads a page of tables. A page without declared tables may examine many of them, so it does that in steps, between
+ * which other requests run.
+ *
+ * @param read Reads the tables that follow one, in order.
+ */
+async function readPage<Row extends ListedName>(
+  { limit, includeDeclared }: Page,
+  read: (after: Row | undefined, limit: number) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  if (includeDeclared) return read(undefined, limit);
+  const found: Row[] = [];
+  let after: Row | undefined;
+  for (let step = limit; ; step *= 2) {
+    const lookedUp = Math.min(step, lookedUpMax);
+    const rows = await read(after, lookedUp);
+    found.push(...rows.filter((row) => row.hasVersion));
+    if (rows.length < lookedUp || found.length >= limit) return found.slice(0, limit);
+    after = rows.at(-1);
+    await setImmediate();
+  }
+}
+
+/** Selects whether a table has a version on any branch. */
+function hasVersion(db: Kysely<Schema>) {
+  return ({ exists }: ExpressionBuilder<Schema, "tables">) =>
+    exists(versionsOf(db, sql.ref("tables.id"))).as("hasVersion");
+}
+
+/** Finds the identifier of the table at a location or in a folder that contains it. Dropped tables do not count. */
+export async function findTableAt({ db }: Session, location: Location): Promise<Identifier | undefined> {
   const row = await db
     .selectFrom("tables")
     .select(["namespace", "name"])
-    .where("location", "in", locations)
+    .where("location", "in", [location.uri, ...ancestorUris(location)])
     .where("namespace", "!=", droppedNamespace)
     .orderBy("location", "desc")
     .limit(1)
@@ -153,21 +206,19 @@ export async function findTableAt({ db }: Session, locations: readonly string[])
   return row && [...fromPath(row.namespace), row.name];
 }
 
+/** Selects a table at or above a location, or below it. SQLite scans all tables for one condition with `or`. */
+const overlapping = defineListQuery((db, [from = "", to = "", ...at]) => {
+  const tables = db.selectFrom("tables").select("id");
+  const below = tables.where("location", ">=", from).where("location", "<", to);
+  return tables.where("location", "in", at).unionAll(below).limit(1);
+});
+
 /**
  * Reports whether a table, or a dropped table whose objects still exist, is at a location, contains it or is below it.
- *
- * @param ancestors The locations that contain the location.
  */
-export async function isLocationTaken(
-  { db }: Session,
-  location: string,
-  ancestors: readonly string[],
-): Promise<boolean> {
-  const tables = db.selectFrom("tables").select("id").limit(1);
-  const at = await tables.where("location", "in", [location, ...ancestors]).executeTakeFirst();
-  if (at !== undefined) return true;
-  const below = tables.where("location", ">=", `${location}/`).where("location", "<", `${location}0`);
-  return (await below.executeTakeFirst()) !== undefined;
+export async function isLocationTaken(session: Session, location: Location): Promise<boolean> {
+  const { uri } = location;
+  return (await overlapping(session, [...boundsBelow(uri), uri, ...ancestorUris(location)])).length > 0;
 }
 
 /** Returns the columns of a name. */

@@ -41,8 +41,7 @@ export async function delayTask({ db, now }: Session, { kind, subject }: Task, d
   await db
     .updateTable("tasks")
     .set((eb) => ({ notBefore: eb(now, "+", delayMs) }))
-    .where("kind", "=", kind)
-    .where("subject", "=", subject)
+    .where((eb) => eb.and({ kind, subject }))
     .where("claim", "is", null)
     .execute();
 }
@@ -61,8 +60,7 @@ export async function holdTask({ db }: Session, { kind, subject }: Task): Promis
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set((eb) => ({ attempts: eb.ref("attempts") }))
-    .where("kind", "=", kind)
-    .where("subject", "=", subject)
+    .where((eb) => eb.and({ kind, subject }))
     .executeTakeFirst();
   return numUpdatedRows > 0;
 }
@@ -86,8 +84,7 @@ export async function claimTask(session: Session, { kind, subject }: Task, claim
   const { numUpdatedRows } = await db
     .updateTable("tasks")
     .set((eb) => ({ claim, claimedUntil: eb(now, "+", leaseMs), attempts: eb("attempts", "+", 1) }))
-    .where("kind", "=", kind)
-    .where("subject", "=", subject)
+    .where((eb) => eb.and({ kind, subject }))
     .where("notBefore", "<=", now)
     .where(isExpired(session, "tasks.claimedUntil"))
     .executeTakeFirst();

@@ -2,13 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
 import { type RawBuilder, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
-import { type JobRecord, selectJobs, toJob } from "./jobs.ts";
+import { type JobSummaryRecord, selectJobSummaries } from "./jobs.ts";
 import { isWithin } from "./path.ts";
-import type { RecordOf } from "./schema.ts";
-import { literal } from "./search.ts";
-import type { Session } from "./store.ts";
-import { idAt } from "./transaction-ids.ts";
-import { isOpen, objectSeparator, type TransactionRecord, toAuditRecord } from "./transactions.ts";
+import type { Page, Session } from "./store.ts";
+import { idAt, isOpen, objectSeparator, type TransactionRecord, toAuditRecord, toTransaction } from "./transactions.ts";
 
 /** The filters of a list. An absent filter matches all transactions. */
 export interface TransactionFilter {
@@ -22,17 +19,9 @@ export interface TransactionFilter {
   readonly untilMillis?: number | undefined;
 }
 
-export interface TransactionPage {
-  /** The id that the page follows; the beginning when undefined. */
-  readonly after: string | undefined;
-  readonly limit: number;
+/** A page of a list in the order of ids. */
+export interface TransactionPage extends Page<string> {
   readonly ascending: boolean;
-}
-
-export interface FoundTransactions<Found extends TransactionRecord = TransactionRecord> {
-  readonly items: readonly Found[];
-  /** The id that the next page follows; undefined after the last page. */
-  readonly next: string | undefined;
 }
 
 /**
@@ -50,36 +39,29 @@ const several = sql.lit(`%${objectSeparator}%`);
 
 const sources = {
   audit: selectAuditRecords,
-  jobs: selectJobs,
+  jobs: selectJobSummaries,
 } as const;
 type Source = keyof typeof sources;
 
-/** Lists audit records and jobs in the order of their ids, which is the order of their creation. */
-export async function listTransactions(
-  session: Session,
-  filter: TransactionFilter,
-  page: TransactionPage,
-): Promise<FoundTransactions> {
+/** Lists audit records and jobs without their parameters in the order of their ids, which is the order of their creation. */
+export function listTransactions(session: Session, filter: TransactionFilter, page: TransactionPage) {
   return listIn(["audit", "jobs"], session, filter, page);
 }
 
 /** Lists jobs like `listTransactions`. */
-export async function listJobs(
-  session: Session,
-  filter: TransactionFilter,
-  page: TransactionPage,
-): Promise<FoundTransactions<JobRecord>> {
+export async function listJobs(session: Session, filter: TransactionFilter, page: TransactionPage) {
   const { items, next } = await listIn(["jobs"], session, filter, page);
-  return { items: items.filter((record) => "parameters" in record), next };
+  return { items: items.filter((record) => "tableId" in record), next };
 }
 
+/** @returns The records, and the id that the next page follows; undefined after the last page. */
 async function listIn(
   sourceNames: readonly Source[],
   session: Session,
   filter: TransactionFilter,
   page: TransactionPage,
-): Promise<FoundTransactions<TransactionRecord | JobRecord>> {
-  const isBefore = (a: string, b: string) => (page.ascending ? a < b : a > b);
+): Promise<{ readonly items: readonly (TransactionRecord | JobSummaryRecord)[]; readonly next: string | undefined }> {
+  const order = (a: string, b: string) => (a === b ? 0 : a < b === page.ascending ? -1 : 1);
   const parts = await Promise.all(
     conditionsOf(filter).flatMap((condition) =>
       sourceNames.map((source) => searchIn(session, source, condition, filter, page)),
@@ -87,22 +69,17 @@ async function listIn(
   );
 
   // The part may have more records beyond its end.
-  const end = parts
-    .flatMap((part) => part.end ?? [])
-    .reduce<string | undefined>(
-      (nearest, each) => (nearest === undefined || isBefore(each, nearest) ? each : nearest),
-      undefined,
-    );
+  const [end] = parts.flatMap((part) => part.end ?? []).sort(order);
   const found = parts
     .flatMap((part) => part.records)
-    .filter(({ id }) => end === undefined || !isBefore(end, id))
-    .sort((a, b) => (isBefore(a.id, b.id) ? -1 : 1));
+    .filter(({ id }) => end === undefined || order(end, id) >= 0)
+    .sort((a, b) => order(a.id, b.id));
   const records = found.slice(0, page.limit);
   const next = found.length > records.length ? records.at(-1)?.id : end;
   return { items: records.filter((record) => changes(record, filter.table)), next };
 }
 
-/** Returns the conditions of the parts of a list. Each has an index on its literals (migration 0005). */
+/** Returns the conditions of the parts of a list. Each has an index on its literals. */
 function conditionsOf({ table, statuses }: TransactionFilter): readonly RawBuilder<SqlBool>[] {
   if (table !== undefined)
     return [
@@ -114,7 +91,7 @@ function conditionsOf({ table, statuses }: TransactionFilter): readonly RawBuild
 
 /** Returns the transactions of one part and the id up to which the part was scanned; undefined after a complete scan. */
 async function searchIn(
-  { db }: Session,
+  { db, position }: Session,
   source: Source,
   condition: RawBuilder<SqlBool>,
   filter: TransactionFilter,
@@ -133,13 +110,13 @@ async function searchIn(
     .where(isWithin("namespace", within))
     .where("createdAtMillis", ">=", sinceMillis)
     .where("createdAtMillis", "<", untilMillis)
-    .$if(table !== undefined, (query) => query.where(sql<SqlBool>`objects like ${patternOf(table)} escape '!'`))
+    .$if(table !== undefined, (query) => query.where(sql<SqlBool>`${position}(objects, ${JSON.stringify(table)}) > 0`))
     .$if(principal !== undefined, (query) => query.where("principal", "=", principal ?? ""))
     .$if(statuses !== undefined, (query) => query.where("status", "in", statuses ?? []))
     .orderBy("id", direction)
     .limit(limit + 1)
     .execute();
-  const records = rows.map((row) => (isJob(row) ? toJob(row) : toAuditRecord(row)));
+  const records = rows.map((row) => ("tableId" in row ? toTransaction(row) : toAuditRecord(row)));
   if (records.length > limit) return { records, end: records.at(-1)?.id };
 
   const lastExamined = await sources[source](db)
@@ -149,15 +126,6 @@ async function searchIn(
     .limit(1)
     .executeTakeFirst();
   return { records, end: lastExamined?.id };
-}
-
-function isJob(row: object): row is RecordOf<"jobs"> {
-  return "parameters" in row;
-}
-
-/** Returns the pattern of the objects of records that change a table. */
-function patternOf(table: Identifier | undefined): string {
-  return `%${literal(JSON.stringify(table ?? []))}%`;
 }
 
 /** Reports whether a record changes a table. The text of its objects can contain that of the table by chance. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type Identifier, openStatuses } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
 import { fromPath, toPath } from "./path.ts";
@@ -19,11 +20,11 @@ type AuditRow = RecordOf<"auditRecords"> & Pick<RecordOf<"jobs">, "updatedAtMill
 
 /**
  * The separator of the objects of a record in their column. One index covers the rows with it, another those without it
- * (migration 0005). The name of a table may contain it.
+ *. The name of a table may contain it.
  */
 export const objectSeparator = "],[";
 
-/** Selects the open jobs. One index covers them, but only if their statuses are literals (migration 0005). */
+/** Selects the open jobs. One index covers them, but only if their statuses are literals. */
 export const isOpen = sql<SqlBool>`t.status in (${sql.join(openStatuses.map((status) => sql.lit(status)))})`;
 
 /** Returns the row of a new transaction. */
@@ -49,4 +50,31 @@ export function toTransaction<Row extends { readonly namespace: string }>(row: R
 export function toAuditRecord({ reason, ...row }: AuditRow): TransactionRecord {
   const record = toTransaction(row);
   return reason === undefined ? record : { ...record, properties: { ...record.properties, reason } };
+}
+
+const millisLength = "xxxxxxxx-xxxx".length;
+const lastDigits = 12;
+let lastId = "";
+
+/** An upper bound of all ids. */
+const afterEveryId = "g";
+
+/**
+ * Creates an id for an audit record or a job. Ids sort by the time of their creation, so new rows extend the end of the
+ * index. Within a millisecond, or while the clock is set back, each id of this process increments the previous one.
+ */
+export function nextTransactionId(): string {
+  // The result is a UUID of version 4 with the time and the version digit of version 7, which Node 22 cannot create.
+  const fresh = `${idAt(Date.now())}-7${randomUUID().slice("xxxxxxxx-xxxx-V".length)}`;
+  const next = (Number.parseInt(lastId.slice(-lastDigits), 16) + 1).toString(16).padStart(lastDigits, "0");
+  const isLater = fresh.slice(0, millisLength) > lastId.slice(0, millisLength);
+  lastId = isLater || next.length > lastDigits ? fresh : lastId.slice(0, -lastDigits) + next;
+  return lastId;
+}
+
+/** Returns the common prefix of the ids of a time: 48 bits of milliseconds (RFC 9562, UUID version 7). */
+export function idAt(millis: number): string {
+  if (millis >= 2 ** 48) return afterEveryId;
+  const digits = Math.max(0, millis).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
 }

@@ -1,12 +1,16 @@
 import { type SqlBool, sql } from "kysely";
+import { parseLocation } from "../storage/location.ts";
 import { lowerBranch } from "./branches.ts";
+import { defineQuery } from "./queries.ts";
 import type { Session } from "./store.ts";
-import { condemned, type LocatedVersion, type VersionRecord } from "./versions.ts";
+import { isHidden, type LocatedVersion, type VersionRecord } from "./versions.ts";
 
-/** Selects the unfinished versions. One index covers them, but only if the value is a literal (migration 0006). */
-const isUnfinished = sql<SqlBool>`finished = 0`;
+/** Selects the versions that are not finished. One index covers them, but only if the value is a literal. */
+const isUnfinished = sql<SqlBool>`state <> 'finished'`;
 
-function keyOf({ tableId, branch, generation, version, committedName }: VersionRecord) {
+type Key = Pick<VersionRecord, "tableId" | "branch" | "generation" | "version" | "committedName">;
+
+function keyOf({ tableId, branch, generation, version, committedName }: VersionRecord): Key {
   return { tableId, branch, generation, version, committedName };
 }
 
@@ -14,27 +18,29 @@ function keyOf({ tableId, branch, generation, version, committedName }: VersionR
 export async function identifyVersion({ db }: Session, record: VersionRecord): Promise<void> {
   await db
     .updateTable("tableVersions")
-    .set({ identity: record.identity ?? null })
+    .set({ identity: record.identity })
     .where((eb) => eb.and(keyOf(record)))
     .execute();
 }
+
+const finish = defineQuery((db, { tableId, branch, generation, version, committedName }: Key) =>
+  db
+    .updateTable("tableVersions")
+    .set({ state: "finished" })
+    .where((eb) => eb.and({ tableId, branch, generation, version, committedName }))
+    .returning("version"),
+);
 
 /**
  * Records that the manifest of a commit has its final name. The manifest of an earlier generation with this name no
  * longer exists.
  */
-export async function finishVersion({ db }: Session, record: VersionRecord): Promise<void> {
-  const { numUpdatedRows } = await db
-    .updateTable("tableVersions")
-    .set({ finished: true })
-    .where((eb) => eb.and(keyOf(record)))
-    .executeTakeFirst();
-  if (numUpdatedRows === 0n || record.generation <= 1) return;
-  await db
+export async function finishVersion(session: Session, record: VersionRecord): Promise<void> {
+  const finished = await finish(session, keyOf(record));
+  if (finished.length === 0 || record.generation <= 1) return;
+  await session.db
     .deleteFrom("tableVersions")
-    .where("tableId", "=", record.tableId)
-    .where("branch", "=", record.branch)
-    .where("version", "=", record.version)
+    .where((eb) => eb.and({ tableId: record.tableId, branch: record.branch, version: record.version }))
     .where("generation", "<", record.generation)
     .execute();
 }
@@ -55,11 +61,11 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
     .executeTakeFirst();
   const isHighest = branch === undefined || branch.highestVersion === version;
   // No version builds on a hidden one.
-  if (!isHighest && !record.held) return false;
+  if (!isHighest && !isHidden(record)) return false;
   const { numDeletedRows } = await db
     .deleteFrom("tableVersions")
     .where((eb) => eb.and(keyOf(record)))
-    .where("finished", "=", false)
+    .where(isUnfinished)
     .executeTakeFirst();
   if (numDeletedRows === 0n) return false;
   if (branch !== undefined && isHighest) await lowerBranch(session, tableId, name, version);
@@ -73,10 +79,9 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
 export async function publishVersions({ db }: Session, transactionId: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable("tableVersions")
-    .set({ held: 0 })
+    .set({ state: "recorded" })
     .where(isUnfinished)
-    .where("transactionId", "=", transactionId)
-    .where("held", "=", 1)
+    .where((eb) => eb.and({ transactionId, state: "held" }))
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom("branches")
@@ -94,14 +99,13 @@ export async function publishVersions({ db }: Session, transactionId: string): P
 export async function condemnVersions({ db }: Session, transactionId: string): Promise<void> {
   await db
     .updateTable("tableVersions")
-    .set({ held: condemned })
+    .set({ state: "condemned" })
     .where(isUnfinished)
-    .where("transactionId", "=", transactionId)
-    .where("held", "=", 1)
+    .where((eb) => eb.and({ transactionId, state: "held" }))
     .execute();
 }
 
-/** Lists the unfinished records of a transaction, the highest versions first. */
+/** Lists the records of a transaction that are not finished, the highest versions first. */
 export async function listUnfinishedVersions({ db }: Session, transactionId: string): Promise<LocatedVersion[]> {
   const rows = await db
     .selectFrom("tableVersions")
@@ -112,17 +116,17 @@ export async function listUnfinishedVersions({ db }: Session, transactionId: str
     .where("transactionId", "=", transactionId)
     .orderBy("tableVersions.version", "desc")
     .execute();
-  return rows.map(({ location, ...record }) => ({ location, record }));
+  return rows.map(({ location, ...record }) => ({ location: parseLocation(location), record }));
 }
 
-/** Lists transactions with unfinished versions that were recorded up to a time and that have no task. */
+/** Lists transactions with versions that are not finished, were recorded up to a time and that have no task. */
 export async function listForgottenTransactions({ db }: Session, before: number, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom("tableVersions")
     .select("transactionId")
     .distinct()
     .where(isUnfinished)
-    .where("held", "=", 0)
+    .where("state", "=", "recorded")
     .where("timestampMillis", "<=", before)
     .where("transactionId", "not in", (eb) => eb.selectFrom("tasks").select("subject").where("kind", "=", "finish"))
     .limit(limit)

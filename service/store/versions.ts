@@ -1,17 +1,23 @@
-import type { Kysely, RawBuilder } from "kysely";
-import { raiseBranch } from "./branches.ts";
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
+import type { Location } from "../storage/location.ts";
+import { type BranchKey, raiseBranch } from "./branches.ts";
 import { defineQuery } from "./queries.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 export type VersionRecord = RecordOf<"tableVersions">;
 
-/** The value of `held` in records of a batch that is being rolled back. */
-export const condemned = 2;
+/** The states of versions that readers see. */
+export const visible = ["recorded", "finished"] as const;
+
+/** Reports whether a version belongs to a batch that has not reached its commit point. */
+export function isHidden({ state }: VersionRecord): boolean {
+  return state === "held" || state === "condemned";
+}
 
 /** A record with the location of its table. */
 export interface LocatedVersion {
-  readonly location: string;
+  readonly location: Location;
   readonly record: VersionRecord;
 }
 
@@ -39,8 +45,12 @@ export async function insertVersions({ db }: Session, records: readonly VersionR
       .execute();
 }
 
-/** Selects the records of the current generation of each branch, including held ones. */
-function presentVersions(db: Kysely<Schema>) {
+/**
+ * Selects the versions of a table on all branches, without hidden ones.
+ *
+ * @param tableId The id, or a reference to it in an outer query.
+ */
+export function versionsOf(db: Kysely<Schema>, tableId: number | RawBuilder<number>) {
   return db
     .selectFrom("branches")
     .innerJoin("tableVersions", (join) =>
@@ -48,65 +58,67 @@ function presentVersions(db: Kysely<Schema>) {
         .onRef("tableVersions.tableId", "=", "branches.tableId")
         .onRef("tableVersions.branch", "=", "branches.name")
         .onRef("tableVersions.generation", "=", "branches.generation"),
-    );
+    )
+    .select("tableVersions.version")
+    .where("branches.tableId", "=", tableId)
+    .where("state", "in", visible);
+}
+
+/** Selects the generation of a branch. */
+function generationOf(db: Kysely<Schema>, tableId: number, branch: string) {
+  return db.selectFrom("branches").select("generation").where("tableId", "=", tableId).where("name", "=", branch);
 }
 
 /**
- * Selects the versions of a table on all branches, without held ones.
- *
- * @param tableId The id, or a reference to it in an outer query.
+ * Selects the records of the current generation of one branch, including hidden ones. The generation is a subquery,
+ * because SQLite plans a join of the two tables again for each run.
  */
-export function versionsOf(db: Kysely<Schema>, tableId: number | RawBuilder<number>) {
-  return presentVersions(db)
-    .select("tableVersions.version")
-    .where("branches.tableId", "=", tableId)
-    .where("tableVersions.held", "=", 0);
+function allOfBranch(db: Kysely<Schema>, tableId: number, branch: string) {
+  return db
+    .selectFrom("tableVersions")
+    .where((eb) => eb.and({ tableId, branch }))
+    .where("generation", "=", generationOf(db, tableId, branch));
 }
 
-/** Selects the records of the current generation of one branch, including held ones. */
-export function ofBranch(db: Kysely<Schema>, tableId: number, branch: string) {
-  return presentVersions(db).where("branches.tableId", "=", tableId).where("branches.name", "=", branch);
+/** Selects the visible records of the current generation of one branch. */
+function ofBranch(db: Kysely<Schema>, tableId: number, branch: string) {
+  return allOfBranch(db, tableId, branch).where("state", "in", visible);
 }
 
-const versionsNumbered = defineQuery(
-  (db, { tableId, branch, version }: Pick<VersionRecord, "tableId" | "branch" | "version">) =>
-    ofBranch(db, tableId, branch).selectAll("tableVersions").where("tableVersions.version", "=", version),
+type OfBranch = Pick<VersionRecord, "tableId" | "branch">;
+
+const versionsNumbered = defineQuery((db, { tableId, branch, version }: OfBranch & Pick<VersionRecord, "version">) =>
+  allOfBranch(db, tableId, branch).selectAll().where("version", "=", version),
 );
 
-/** Returns the record of a version, even if it is held. */
-export async function findVersion(
-  session: Session,
-  tableId: number,
-  branch: string,
-  version: number,
-): Promise<VersionRecord | undefined> {
-  const [record] = await versionsNumbered(session, { tableId, branch, version });
+/** Returns the record of a version, even if it is hidden. */
+export async function findVersion(session: Session, { table, branch }: BranchKey, version: number) {
+  const [record] = await versionsNumbered(session, { tableId: table.id, branch, version });
   return record;
 }
 
 /** Lists the records of a branch that follow the version `after`; from the beginning if it is undefined. */
 export async function listVersions(
   { db }: Session,
-  tableId: number,
-  branch: string,
+  { table, branch }: BranchKey,
   page: { readonly after: number | undefined; readonly limit: number; readonly descending: boolean },
 ): Promise<VersionRecord[]> {
   const { after, limit, descending } = page;
-  let versions = ofBranch(db, tableId, branch).selectAll("tableVersions").where("tableVersions.held", "=", 0);
-  if (after !== undefined) versions = versions.where("tableVersions.version", descending ? "<" : ">", after);
+  let versions = ofBranch(db, table.id, branch).selectAll();
+  if (after !== undefined) versions = versions.where("version", descending ? "<" : ">", after);
   return versions
-    .orderBy("tableVersions.version", descending ? "desc" : "asc")
+    .orderBy("version", descending ? "desc" : "asc")
     .limit(limit)
     .execute();
 }
 
-/** Returns the record with the highest version of a branch. */
-export async function latestVersion(
-  session: Session,
-  tableId: number,
-  branch: string,
-): Promise<VersionRecord | undefined> {
-  const [latest] = await listVersions(session, tableId, branch, { after: undefined, limit: 1, descending: true });
+const latestOf = defineQuery((db, { tableId, branch }: OfBranch) =>
+  ofBranch(db, tableId, branch).selectAll().orderBy("version", "desc").limit(1),
+);
+
+/** Returns the visible record with the highest version of a branch. */
+export async function latestVersion(session: Session, { table, branch }: BranchKey) {
+  const [latest] = await latestOf(session, { tableId: table.id, branch });
   return latest;
 }
 
@@ -120,10 +132,74 @@ export async function listLeftOverVersions(
   return db
     .selectFrom("tableVersions")
     .selectAll()
-    .where("tableId", "=", tableId)
-    .where("branch", "=", branch)
+    .where((eb) => eb.and({ tableId, branch }))
     .where("generation", "<", generation)
     .where("version", ">=", start)
     .where("version", "<=", end)
     .execute();
+}
+
+/** The versions from `start` to `end`, exclusive. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Counts the records of a branch. */
+export async function countVersions({ db }: Session, { table, branch }: BranchKey): Promise<number> {
+  const { count } = await ofBranch(db, table.id, branch)
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/**
+ * Finds the cut of a range whose first part has `count` records.
+ *
+ * @returns The version of the first record of the second part; undefined if the range has no more records.
+ */
+export async function findCut(
+  { db }: Session,
+  { table, branch }: BranchKey,
+  { start, end }: Range,
+  count: number,
+): Promise<number | undefined> {
+  const row = await ofBranch(db, table.id, branch)
+    .select("version")
+    .where("version", ">=", start)
+    .where("version", "<", end)
+    .orderBy("version")
+    .offset(count)
+    .limit(1)
+    .executeTakeFirst();
+  return row?.version;
+}
+
+/** Deletes the records of a range. @returns The number of deleted records. */
+export async function deleteVersions({ db }: Session, at: BranchKey, { start, end }: Range): Promise<number> {
+  const { branch } = at;
+  const { id: tableId } = at.table;
+  const { numDeletedRows } = await db
+    .deleteFrom("tableVersions")
+    .where((eb) => eb.and({ tableId, branch, generation: generationOf(db, tableId, branch) }))
+    .where("version", ">=", start)
+    .where("version", "<", end)
+    .where("state", "in", visible)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Deletes some records of a deleted table across all branches and generations. @returns Whether any remain. */
+export async function deleteSomeVersions({ db }: Session, tableId: number, limit: number): Promise<boolean> {
+  const some = db
+    .selectFrom("tableVersions")
+    .select(["branch", "generation", "version"])
+    .where("tableId", "=", tableId)
+    .limit(limit);
+  const { numDeletedRows } = await db
+    .deleteFrom("tableVersions")
+    .where("tableId", "=", tableId)
+    .where(sql<SqlBool>`(branch, generation, version) in ${some}`)
+    .executeTakeFirst();
+  return Number(numDeletedRows) === limit;
 }

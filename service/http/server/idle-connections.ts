@@ -1,9 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { networkOf } from "../middleware/client-address.ts";
+import { networkOf } from "../client-address.ts";
 
 /** The delay before connections are evicted. Within it, the event loop reads requests that arrived while it was busy. */
 const graceMs = 100;
+
+/** The idle time after which a connection without any request so far does not delay the end of the server. */
+const unusedMs = 1_000;
 
 export interface IdleLimits {
   /** The maximum number of idle connections of all clients together. */
@@ -14,56 +17,57 @@ export interface IdleLimits {
 }
 
 /**
- * Closes the longest idle connections if too many are idle. A connection is idle until the headers of a request have
- * arrived and again after the response, so active clients keep their connections.
+ * Closes the longest idle connections if too many are idle, and those without any request when the server ends. A
+ * connection is idle until the headers of a request have arrived and again after the response, so active clients keep
+ * their connections.
  */
 export function limitIdleConnections(server: Server, limits: IdleLimits): void {
   const { idleMax, idlePerAddressMax = idleMax, onEvict } = limits;
   /** The idle connections, in the order in which they became idle. */
   const idle = new Set<Connection>();
-  const idleOf = new Map<string, Set<Connection>>();
   const connectionOf = new WeakMap<Socket, Connection>();
   let isEvicting = false;
 
   const becomeIdle = (connection: Connection) => {
     if (connection.socket.destroyed) return;
-    const neighbours = idleOf.get(connection.network) ?? new Set();
-    idleOf.set(connection.network, neighbours.add(connection));
     idle.add(connection);
-    if (isEvicting || (idle.size <= idleMax && neighbours.size <= idlePerAddressMax)) return;
+    connection.idleSinceMs = performance.now();
+    if (isEvicting || idle.size <= Math.min(idleMax, idlePerAddressMax)) return;
     isEvicting = true;
     // A timer runs before the event loop reads new data; an immediate runs after it.
     setTimeout(() => setImmediate(evict), graceMs).unref();
   };
-  const becomeBusy = (connection: Connection) => {
-    idle.delete(connection);
-    const neighbours = idleOf.get(connection.network);
-    neighbours?.delete(connection);
-    if (neighbours?.size === 0) idleOf.delete(connection.network);
-  };
   const evict = () => {
     isEvicting = false;
-    for (const neighbours of [...idleOf.values()]) evictLongestIdle(neighbours, idlePerAddressMax);
-    evictLongestIdle(idle, idleMax);
+    const byNetwork = Map.groupBy(idle, ({ network }) => network);
+    for (const neighbours of byNetwork.values()) evictLongestIdle(neighbours, idlePerAddressMax);
+    evictLongestIdle([...idle], idleMax);
   };
-  const evictLongestIdle = (connections: ReadonlySet<Connection>, max: number) => {
-    for (const connection of [...connections].slice(0, Math.max(0, connections.size - max))) {
-      becomeBusy(connection);
+  const evictLongestIdle = (connections: readonly Connection[], max: number) => {
+    for (const connection of connections.slice(0, Math.max(0, connections.length - max))) {
+      idle.delete(connection);
       connection.socket.destroy();
       onEvict();
     }
   };
 
+  const closeUsed = server.closeIdleConnections.bind(server);
+  // Node's own method keeps connections without any request so far. Clients open such connections in advance.
+  server.closeIdleConnections = () => {
+    closeUsed();
+    for (const { socket, idleSinceMs } of idle) if (performance.now() - idleSinceMs > unusedMs) socket.destroy();
+  };
+
   server.on("connection", (socket: Socket) => {
-    const connection = { socket, network: networkOf(socket.remoteAddress), requests: 0 };
+    const connection = { socket, network: networkOf(socket.remoteAddress), requests: 0, idleSinceMs: 0 };
     connectionOf.set(socket, connection);
     becomeIdle(connection);
-    socket.once("close", () => becomeBusy(connection));
+    socket.once("close", () => idle.delete(connection));
   });
   server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
     const connection = connectionOf.get(socket);
     if (connection === undefined) return;
-    becomeBusy(connection);
+    idle.delete(connection);
     connection.requests += 1;
     response.once("close", () => {
       connection.requests -= 1;
@@ -77,4 +81,6 @@ interface Connection {
   readonly network: string;
   /** The number of requests in progress. */
   requests: number;
+  /** The time of `performance.now()` at which the connection became idle. */
+  idleSinceMs: number;
 }

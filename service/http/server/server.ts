@@ -10,6 +10,12 @@ import { type IdleLimits, limitIdleConnections } from "./idle-connections.ts";
 const headersTimeoutMs = 10_000;
 /** The timeout of a request. A long stream of rows arrives only as fast as its rows are computed. */
 const requestTimeoutMs = 3_600_000;
+/**
+ * The time for which an idle connection stays open. It is longer than that of the clients, of reqwest (90 s), and of the load
+ * balancers of AWS (60 s) and Google (600 s). A shorter one closes connections under their requests. The number of idle
+ * connections is limited separately.
+ */
+const keepAliveMs = 620_000;
 /** The interval at which Node checks both timeouts. */
 const timeoutCheckMs = 1_000;
 /** The time for which accepted requests may continue while the service stops. */
@@ -28,7 +34,7 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // A client that reuses its connection would delay the shutdown.
     if (!server.listening) outgoing.shouldKeepAlive = false;
-    if (incoming.headersDistinct.host?.length === 1) return listener(incoming, outgoing);
+    if (hasOneHost(incoming)) return listener(incoming, outgoing);
     const body = JSON.stringify(invalidRequest("the request must have one Host header"));
     outgoing
       .writeHead(400, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
@@ -39,6 +45,7 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
       requireHostHeader: false,
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: keepAliveMs,
       connectionsCheckingInterval: timeoutCheckMs,
     },
     serve,
@@ -48,6 +55,13 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   server.on("timeout", closeUnlessRequested);
   limitIdleConnections(server, idle);
   return server;
+}
+
+function hasOneHost({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
+  return hosts === 1;
 }
 
 /** Starts listening. @returns The URL of the server. @throws Error of the system, such as EADDRINUSE. */

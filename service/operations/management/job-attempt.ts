@@ -1,6 +1,16 @@
-import { CatalogError, type Identifier, isOpen, type Job } from "@tiltyard/protocol";
-import { changed, failWithoutRights, failWithoutTable, move, toJob, writeJob } from "../../domain/job.ts";
+import { CatalogError, type Identifier, isOpen } from "@tiltyard/protocol";
 import { requireJob } from "../../domain/require.ts";
+import {
+  changed,
+  failAfterTimeout,
+  failWithoutRights,
+  failWithoutTable,
+  hasProgressed,
+  move,
+  toJob,
+  toJobSummary,
+  writeJob,
+} from "../../jobs/job.ts";
 import { deleteAttempt, insertAttempt, listAttempts, listSamples, updateAttempt } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";
 import type { ProgressSample } from "../../store/schema.ts";
@@ -9,7 +19,7 @@ import type { Handler } from "../handler.ts";
 
 /**
  * Begins another attempt and ends the latest one, whose later requests are rejected. A job without its table
- * or without the rights of its opener fails instead.
+ * or without the rights of its opener, or after its timeout, fails instead.
  */
 export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { store }) => {
   const { id, delimiter, after, platform } = request;
@@ -20,7 +30,12 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
         "ConcurrentModification",
         `the job is ${latest.status}, and its latest attempt is ${latest.attempt}`,
       );
-    const failed = (await failWithoutTable(session, latest)) ?? (await failWithoutRights(session, latest));
+    if (latest.pausedAtMillis !== undefined)
+      throw new CatalogError("ConcurrentModification", "the job is paused: it needs ResumeJob before another attempt");
+    const failed =
+      (await failWithoutTable(session, latest)) ??
+      (await failWithoutRights(session, latest)) ??
+      (await failAfterTimeout(session, latest));
     if (failed !== undefined) {
       await writeJob(session, failed);
       return failed;
@@ -29,27 +44,32 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
     const number = after + 1;
     await updateAttempt(session, latest.id, after, { endedAtMillis: claimedAtMillis, reason: latest.reason });
     await insertAttempt(session, { jobId: latest.id, number, claimedAtMillis, platform });
-    const of = { claim: undefined, startedAtMillis: undefined, heartbeatAtMillis: claimedAtMillis, reason: undefined };
-    const claimed = changed(latest, { ...of, attempt: number, platform });
+    const none = { claim: undefined, startedAtMillis: undefined, progressedAtMillis: undefined, reason: undefined };
+    const claimed = changed(latest, { ...none, heartbeatAtMillis: claimedAtMillis, attempt: number, platform });
     await writeJob(session, claimed);
     return claimed;
   });
-  return { job: toJob(job, delimiter) };
+  return { job: toJobSummary(job, delimiter) };
 };
 
 /** Starts an attempt for one process, which may repeat the request. */
-export const startJobAttempt: Handler<"startJobAttempt"> = async (request, { store }) =>
-  alterAttempt(store, request, async (session, job) => {
+export const startJobAttempt: Handler<"startJobAttempt"> = async (request, { store }) => {
+  const altered = await alterAttempt(store, request, async (session, job) => {
+    if (job.pausedAtMillis !== undefined) return job;
     const { claim } = request;
     const heartbeatAtMillis = Date.now();
-    const { startedAtMillis = heartbeatAtMillis } = job;
+    const { startedAtMillis = heartbeatAtMillis, progressedAtMillis = startedAtMillis } = job;
     await updateAttempt(session, job.id, job.attempt, { startedAtMillis });
-    return changed(job, { status: move(job.status, "Running"), claim, startedAtMillis, heartbeatAtMillis });
+    const times = { startedAtMillis, heartbeatAtMillis, progressedAtMillis };
+    return changed(job, { status: move(job.status, "Running"), claim, ...times });
   });
+  return { job: toJob(altered, request.delimiter) };
+};
 
 /** Records the state of an attempt. After its start, only its process proves that it is alive. */
-export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (request, { store }) =>
-  alterAttempt(store, request, async (session, job) => {
+export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (request, { store }) => {
+  const altered = await alterAttempt(store, request, async (session, job) => {
+    if (job.pausedAtMillis !== undefined) return job;
     const { claim, progress, log_tail: logTail, reason } = request;
     const samples = await sampled(session, job, progress);
     if (logTail !== undefined || samples !== undefined)
@@ -57,29 +77,39 @@ export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (reques
     return changed(job, {
       ...(claim === job.claim && { heartbeatAtMillis: Date.now() }),
       ...(progress !== undefined && { progress }),
+      ...(progress !== undefined && hasProgressed(job.progress, progress) && { progressedAtMillis: Date.now() }),
       ...(reason !== undefined && { reason: reason === "" ? undefined : reason }),
     });
   });
+  return { job: toJobSummary(altered, request.delimiter) };
+};
 
 /** Removes an attempt that has not started, so that it does not count. */
-export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, { store }) =>
-  alterAttempt(store, request, async (session, job) => {
+export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, { store }) => {
+  const altered = await alterAttempt(store, request, async (session, job) => {
     if (job.claim !== undefined)
       throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);
     await deleteAttempt(session, job.id, job.attempt);
     return changed(job, { attempt: job.attempt - 1, heartbeatAtMillis: Date.now(), platform: {} });
   });
+  return { job: toJobSummary(altered, request.delimiter) };
+};
 
 /** Ends an attempt, and its job if the request contains the final status. */
-export const finishJobAttempt: Handler<"finishJobAttempt"> = async (request, { store }) =>
-  alterAttempt(store, request, async (session, job) => {
+export const finishJobAttempt: Handler<"finishJobAttempt"> = async (request, { store }) => {
+  const altered = await alterAttempt(store, request, async (session, job) => {
     const { status = job.status, reason, progress = job.progress, result = {}, log_tail: logTail } = request;
-    const finished = changed(job, { status: move(job.status, status), reason, progress, result });
+    // A repeated request counts once, and a job without a heartbeat has no attempt that may still run.
+    const isInterrupted = request.interrupted === true && job.heartbeatAtMillis !== undefined;
+    const handedOver = isInterrupted && { interruptions: job.interruptions + 1, heartbeatAtMillis: undefined };
+    const finished = changed(job, { status: move(job.status, status), reason, progress, result, ...handedOver });
     const endedAtMillis = finished.updatedAtMillis;
     const samples = await sampled(session, job, request.progress);
     await updateAttempt(session, job.id, job.attempt, { endedAtMillis, reason, logTail, samples });
     return finished;
   });
+  return { job: toJobSummary(altered, request.delimiter) };
+};
 
 export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { store }) => {
   const job = await requireJob(store.read, id);
@@ -108,38 +138,42 @@ export function linesOf(logTail: string): string[] {
 /** A request about the latest attempt at a job. The claim is the random text of its process, which no other one knows. */
 interface AttemptRequest {
   readonly id: Identifier;
-  readonly delimiter: string;
   readonly attempt: number;
   readonly claim?: string | undefined;
 }
 
 /**
  * Changes a job for its latest attempt. A job that has ended stays unchanged, and its status informs the attempt. A job
- * without its table fails.
+ * without its table, or still open after its timeout, fails.
  *
  * @throws CatalogError ConcurrentModification if another attempt is the latest one, or if another process runs it.
  */
-async function alterAttempt(
+export async function alterAttempt(
   store: Store,
   request: AttemptRequest,
   change: (session: Session, job: JobRecord) => Promise<JobRecord>,
-): Promise<{ readonly job: Job }> {
-  const { id, delimiter, attempt, claim } = request;
-  const job = await store.write(async (session) => {
-    const latest = await requireJob(session, id);
-    if (latest.attempt !== attempt)
-      throw new CatalogError(
-        "ConcurrentModification",
-        `attempt ${attempt} is not the latest one, which is ${latest.attempt}`,
-      );
-    if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
-      throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
+): Promise<JobRecord> {
+  return store.write(async (session) => {
+    const latest = await requireAttempt(session, request);
     if (!isOpen(latest)) return latest;
     const altered = (await failWithoutTable(session, latest)) ?? (await change(session, latest));
-    await writeJob(session, altered);
-    return altered;
+    const final = (await failAfterTimeout(session, altered)) ?? altered;
+    await writeJob(session, final);
+    return final;
   });
-  return { job: toJob(job, delimiter) };
+}
+
+/** Returns a job. @throws CatalogError like `alterAttempt`. */
+export async function requireAttempt(session: Session, { id, attempt, claim }: AttemptRequest): Promise<JobRecord> {
+  const latest = await requireJob(session, id);
+  if (latest.attempt !== attempt)
+    throw new CatalogError(
+      "ConcurrentModification",
+      `attempt ${attempt} is not the latest one, which is ${latest.attempt}`,
+    );
+  if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
+    throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
+  return latest;
 }
 
 const samplesMax = 120;

@@ -1,5 +1,7 @@
+import { literal, toExpression } from "@tiltyard/lance-worker";
 import {
   CatalogError,
+  contracts,
   isOpen,
   managementContracts,
   parseIdentifier,
@@ -8,55 +10,77 @@ import {
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
 import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
-import { cancel, prepareJob, presentTable, principalOfJob, toJob, writeJob } from "../../domain/job.ts";
-import { openOnce } from "../../domain/open-job.ts";
+import { viewOf } from "../../commits/read.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
-import { parametersOf } from "../../domain/parameters.ts";
-import { requireJob, tableNotFound } from "../../domain/require.ts";
+import { requireJob, requireTable, tableNotFound } from "../../domain/require.ts";
 import { catalogCaller, recordAudit } from "../../domain/transaction.ts";
-import { listDefinitions } from "../../rows/definitions.ts";
-import { literal, toExpression } from "../../rows/sql-text.ts";
+import { listDefinitions } from "../../geneva/definitions.ts";
+import { alterJob, cancel, pause, prepareJob, principalOfJob, resume, toJob, toJobSummary } from "../../jobs/job.ts";
+import { openOnce } from "../../jobs/open-job.ts";
+import { parametersOf } from "../../jobs/parameters.ts";
+import { isQueued, queuePositions } from "../../jobs/queue.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
+import { listErrors, type RowErrorRecord } from "../../store/functions.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
-import { findTable } from "../../store/tables.ts";
+import type { JobSummaryRecord } from "../../store/jobs.ts";
+import { findTable, findTableById } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
-import { type Handler, mayWrite } from "../handler.ts";
+import { requireReadableSource } from "../../views/refresh.ts";
+import { type Catalog, type Handler, mayWrite } from "../handler.ts";
 import { linesOf } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
-export const openJob: Handler<"openJob"> = async (request, { store }, caller) => {
+export const openJob: Handler<"openJob"> = async (request, { store, openJobMaxima }, caller) => {
   const contract = managementContracts.openJob;
-  const job = prepareJob({ contract, request, caller, table: request.id, parameters: parametersOf({ ...request }) });
-  await store.write((session) => job.open(session));
+  const job = prepareJob({
+    contract,
+    request,
+    caller,
+    table: request.id,
+    parameters: parametersOf(contract, { ...request }),
+  });
+  await store.write((session) => job.open(session, openJobMaxima), { locking: "jobs" });
   return { job_id: job.name };
 };
 
-/** The maximum number of jobs of a page. Each may have 256 KiB of parameters. */
-const pageSizeMax = 100;
+/** The maximum number of jobs of a page. Each may have 224 KiB of properties. */
+const pageSizeMax = 300;
 
-export const listJobs: Handler<"listJobs"> = async (request, { store }) => {
+/** Returns a function for the details of jobs that depend on the time and on other jobs. */
+async function presentDetails({ store, stalledAfterMs }: Catalog, jobs: readonly JobSummaryRecord[]) {
+  const positions = jobs.some(isQueued) ? await queuePositions(store) : undefined;
+  return ({ id, status, progressedAtMillis: since }: JobSummaryRecord) => {
+    const isStalled = status === "Running" && since !== undefined && Date.now() - since >= stalledAfterMs;
+    return { ...(isStalled && { stalled_since_millis: since }), queue_position: positions?.get(id) };
+  };
+}
+
+export const listJobs: Handler<"listJobs"> = async (request, catalog) => {
   const { id: within, delimiter, principal, status: statuses, ascending = false } = request;
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
   const filter = { within, table, principal, statuses };
   const { items, ...page } = await readScannedPage(
     { name: `jobs ${ascending}`, key: keyText },
     request,
-    (after, limit) => list(store.read, filter, { after, limit, ascending }),
+    (after, limit) => list(catalog.store.read, filter, { after, limit, ascending }),
     ({ id }) => id,
     pageSizeMax,
   );
-  return { jobs: items.map((record) => toJob(record, delimiter)), ...page };
+  const detailsOf = await presentDetails(catalog, items);
+  return { jobs: items.map((job) => ({ ...toJobSummary(job, delimiter), ...detailsOf(job) })), ...page };
 };
 
 /** Lists the definitions for the jobs of the tables in a namespace. */
 export const listJobDefinitions: Handler<"listJobDefinitions"> = async ({ id }, catalog, caller) => {
   const { manifest, cluster } = await listDefinitions(catalog, { id: [...id, "table"], caller });
-  return { manifests: manifest, clusters: cluster, runner_clusters: [...(catalog.rayClusters ?? [])] };
+  return { manifests: manifest, clusters: cluster, runner_clusters: [...catalog.rayClusters] };
 };
 
-export const describeJob: Handler<"describeJob"> = async ({ id, delimiter }, { store }) => ({
-  job: toJob(await requireJob(store.read, id), delimiter),
-});
+export const describeJob: Handler<"describeJob"> = async ({ id, delimiter }, catalog) => {
+  const job = await requireJob(catalog.store.read, id);
+  const detailsOf = await presentDetails(catalog, [job]);
+  return { job: { ...toJob(job, delimiter), ...detailsOf(job) } };
+};
 
 /**
  * Creates the key of an attempt and deletes the earlier keys of the job. The audit records the principal of the key for
@@ -88,16 +112,21 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
   });
 };
 
-export const cancelJob: Handler<"cancelJob"> = async (request, { store }, caller) => {
-  const job = await store.write(async (session) => {
-    const canceled = cancel(await requireJob(session, request.id), caller);
-    await writeJob(session, canceled);
-    return canceled;
-  });
-  return { job: toJob(job, request.delimiter) };
+export const cancelJob: Handler<"cancelJob"> = async ({ id, delimiter }, { store }, caller) => {
+  const { after } = await alterJob(store, id, (_, job) => cancel(job, caller));
+  return { job: toJob(after, delimiter) };
 };
 
-export const retryJob: Handler<"retryJob"> = async (request, { store }, caller) => {
+export const pauseJob: Handler<"pauseJob"> = async ({ id, delimiter }, { store }) => ({
+  job: toJob((await alterJob(store, id, pause)).after, delimiter),
+});
+
+export const resumeJob: Handler<"resumeJob"> = async ({ id, delimiter }, { store }) => ({
+  job: toJob((await alterJob(store, id, resume)).after, delimiter),
+});
+
+export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) => {
+  const { store } = catalog;
   const job = await requireJob(store.read, request.id);
   const { status, operation, parameters } = job;
   if (status !== "Failed" && status !== "Canceled")
@@ -106,11 +135,16 @@ export const retryJob: Handler<"retryJob"> = async (request, { store }, caller) 
       `the job is ${status}: only failed and canceled jobs can be retried`,
     );
   const contract = { operationId: operation };
-  const table = await presentTable(store.read, job);
+  const table = (await findTableById(store.read, job.tableId))?.identifier;
   // The table may have been renamed into a namespace of others.
-  if (!mayWrite(caller)(table)) throw tableNotFound(job.objects[0] ?? []);
-  const again = prepareJob({ contract, request, caller, table, parameters });
-  return { job_id: await openOnce(store, again) };
+  if (table === undefined || !mayWrite(caller)(table)) throw tableNotFound(job.objects[0] ?? []);
+  const isRefresh = operation === contracts.refreshMaterializedView.operationId;
+  const view = isRefresh ? await viewOf(catalog, await requireTable(store.read, table)) : undefined;
+  if (view !== undefined) await requireReadableSource(store.read, view, caller);
+  // The parameters may contain an environment, whose code must not get rights that its author lacks.
+  const author = Object.keys(parameters).length > 0 ? (job.author ?? job.principal) : undefined;
+  const again = prepareJob({ contract, request, caller, table, parameters, author });
+  return { job_id: await openOnce(catalog, again) };
 };
 
 export const describeJobLog: Handler<"describeJobLog"> = async ({ id }, { store }) => {
@@ -128,6 +162,10 @@ const bytesMax = 4 * 1024 * 1024;
 export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) => {
   const { store, rows, isolatedNamespaces } = catalog;
   const job = await requireJob(store.read, request.id);
+  if (job.parameters.function_binding !== undefined) {
+    const found = await listErrors(store.read, { tableId: job.tableId, jobId: job.id, limit: shown.rows });
+    return { errors: found.map(toFailure) };
+  }
   const identifier = [...job.namespace, job.id];
   const id = [...systemNamespaceOf(identifier, isolatedNamespaces), errorsTable];
   if ((await findTable(store.read, id)) === undefined) return { errors: [] };
@@ -154,3 +192,15 @@ export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) 
     }),
   };
 };
+
+function toFailure({ errorType, errorMessage, column, fragmentId, rowOffset, createdAtMillis }: RowErrorRecord) {
+  const address = (BigInt(fragmentId) << 32n) + BigInt(rowOffset);
+  return {
+    type: errorType,
+    message: errorMessage.slice(0, shown.characters).toWellFormed(),
+    column,
+    fragment_id: String(fragmentId),
+    ...(rowOffset >= 0 && { row_address: String(address) }),
+    timestamp: new Date(createdAtMillis).toISOString(),
+  };
+}

@@ -1,8 +1,8 @@
 import { type AnyContract, managementContracts } from "@tiltyard/protocol";
-import { requireMain } from "../../domain/branch.ts";
-import { openTableJob } from "../../domain/open-job.ts";
-import { indexedColumn } from "../../rows/columns.ts";
-import { resolveNames } from "../../rows/definitions.ts";
+import { requireMain } from "../../domain/require.ts";
+import { indexedColumn } from "../../geneva/backfill.ts";
+import { resolveNames } from "../../geneva/definitions.ts";
+import { openTableJob } from "../../jobs/open-job.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
 export const compactTable: Handler<"compactTable"> = (request, catalog, caller) =>
@@ -30,5 +30,5 @@ async function openJob<Request extends OpenRequest>(
 ) {
   requireMain(request);
   const named = await resolveNames(catalog, { ...request, caller });
-  return { job_id: await openTableJob(catalog.store, { contract, request: { ...request, ...named }, caller }) };
+  return { job_id: await openTableJob(catalog, { contract, request: { ...request, ...named }, caller }) };
 }

@@ -1,17 +1,29 @@
-import { CatalogError, type managementContracts, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, managementContracts, type RequestOf } from "@tiltyard/protocol";
 import { automaticJob } from "../../automation/automatic-job.ts";
 import { stateOf } from "../../automation/table-state.ts";
-import { policyIn, policyNames, putPolicy } from "../../domain/policy.ts";
+import { applyPolicy, policyIn, policyNames, policyProperties } from "../../domain/policy.ts";
 import { requireTable } from "../../domain/require.ts";
-import { indexedColumn } from "../../rows/columns.ts";
+import { recordAudit } from "../../domain/transaction.ts";
+import { indexedColumn } from "../../geneva/backfill.ts";
 import { listAutomations } from "../../store/automations.ts";
+import { setTableProperties } from "../../store/tables.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
 export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog, caller) => {
   await requireColumns(request, catalog, caller);
-  const { id, auto_compact, auto_build_index, auto_clean_up } = request;
-  const policy = { auto_compact, auto_build_index, auto_clean_up };
-  const transaction_id = await catalog.store.write((session) => putPolicy(session, { caller, request }, id, policy));
+  const { id } = request;
+  const given = Object.fromEntries(
+    policyProperties.flatMap((name) => (request[name] === undefined ? [] : [[name, JSON.stringify(request[name])]])),
+  );
+  const transaction_id = await catalog.store.write(async (session) => {
+    const table = await requireTable(session, id);
+    const others = Object.entries(table.properties).filter(([name]) => !policyProperties.some((each) => each === name));
+    const properties = { ...Object.fromEntries(others), ...given };
+    await setTableProperties(session, table.id, properties);
+    await applyPolicy(session, { ...table, properties }, caller);
+    const contract = managementContracts.putTablePolicy;
+    return recordAudit(session, { contract, request, caller, objects: [id], properties: given });
+  });
   return { transaction_id };
 };
 

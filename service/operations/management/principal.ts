@@ -1,9 +1,12 @@
+import { CatalogError, formatIdentifier, managementContracts } from "@tiltyard/protocol";
 import { z } from "zod";
+import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
+import { isReservedKeyId } from "../../auth/reserved-keys.ts";
 import { keyText, readPage } from "../../domain/page.ts";
-import * as principals from "../../domain/principals.ts";
-import { listApiKeys as listKeys } from "../../store/api-keys.ts";
-import { listGrants as listGrantRecords } from "../../store/grants.ts";
-import { listPrincipals as listSummaries } from "../../store/principals.ts";
+import { type Origin, recordAudit } from "../../domain/transaction.ts";
+import * as keys from "../../store/api-keys.ts";
+import * as grants from "../../store/grants.ts";
+import type { Session } from "../../store/store.ts";
 import type { Handler } from "../handler.ts";
 
 export const describeCaller: Handler<"describeCaller"> = async (_request, _catalog, { principal }) => ({
@@ -15,7 +18,7 @@ export const listPrincipals: Handler<"listPrincipals"> = async (request, { store
   const { items, ...page } = await readPage(
     { name: "principals", key: keyText },
     request,
-    (after = "", limit) => listSummaries(store.read, after, limit),
+    (after = "", limit) => grants.listPrincipals(store.read, after, limit),
     ({ principal }) => principal,
   );
   return {
@@ -26,9 +29,16 @@ export const listPrincipals: Handler<"listPrincipals"> = async (request, { store
 
 export const createApiKey: Handler<"createApiKey"> = async (request, { store, forgetRoles }, caller) => {
   const { principal, grant } = request;
-  const made = await store.write((session) => principals.createApiKey(session, { caller, request }, principal, grant));
+  const { id, key } = generateApiKey();
+  const transaction_id = await store.write(async (session) => {
+    await keys.putApiKey(session, id, principal, hashApiKey(key));
+    if (grant !== undefined) await grantRole(session, { caller, request }, principal, grant);
+    const properties = { api_key_id: id, principal };
+    const contract = managementContracts.createApiKey;
+    return recordAudit(session, { contract, request, caller, objects: [[]], properties });
+  });
   forgetRoles(principal);
-  return { transaction_id: made.transaction, api_key_id: made.id, principal, key: made.key };
+  return { transaction_id, api_key_id: id, principal, key };
 };
 
 const apiKeys = { name: "api-keys", key: z.object({ createdAtMillis: z.int(), id: keyText }) };
@@ -37,7 +47,7 @@ export const listApiKeys: Handler<"listApiKeys"> = async (request, { store }) =>
   const { items, ...page } = await readPage(
     apiKeys,
     request,
-    (after, limit) => listKeys(store.read, request.principal, { after, limit }),
+    (after, limit) => keys.listApiKeys(store.read, request.principal, { after, limit }),
     ({ createdAtMillis, id }) => ({ createdAtMillis, id }),
   );
   return {
@@ -50,19 +60,29 @@ export const listApiKeys: Handler<"listApiKeys"> = async (request, { store }) =>
   };
 };
 
-export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, caller) => ({
-  transaction_id: await store.write((session) =>
-    principals.revokeApiKey(session, { caller, request }, request.api_key_id),
-  ),
-});
+/** Revokes a key with its tokens. */
+export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, caller) => {
+  const { api_key_id: id } = request;
+  // The next start would install a deleted key of the configuration again.
+  const revoke = isReservedKeyId(id) ? keys.revokeApiKeyInPlace : keys.deleteApiKey;
+  const transaction_id = await store.write(async (session) => {
+    const principal = await revoke(session, id);
+    if (principal === undefined)
+      throw new CatalogError("ApiKeyNotFound", `the key ${id} does not exist. See the list of keys`);
+    const properties = { api_key_id: id, principal };
+    const contract = managementContracts.revokeApiKey;
+    return recordAudit(session, { contract, request, caller, objects: [[]], properties });
+  });
+  return { transaction_id };
+};
 
-const grants = { name: "grants", key: z.object({ principal: keyText, namespace: z.array(keyText) }) };
+const grantList = { name: "grants", key: z.object({ principal: keyText, namespace: z.array(keyText) }) };
 
 export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
   const { items, ...page } = await readPage(
-    grants,
+    grantList,
     request,
-    (after, limit) => listGrantRecords(store.read, request.id, request.principal, { after, limit }),
+    (after, limit) => grants.listGrants(store.read, request.id, request.principal, { after, limit }),
     ({ principal, namespace }) => ({ principal, namespace: [...namespace] }),
   );
   return {
@@ -73,19 +93,32 @@ export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
 
 export const putGrant: Handler<"putGrant"> = async (request, { store, forgetRoles }, caller) => {
   const { id: namespace, principal, role } = request;
-  const grant = { namespace, role };
-  const transaction = await store.write((session) =>
-    principals.putGrant(session, { caller, request }, principal, grant),
+  const transaction_id = await store.write((session) =>
+    grantRole(session, { caller, request }, principal, { namespace, role }),
   );
   forgetRoles(principal);
-  return { transaction_id: transaction };
+  return { transaction_id };
 };
+
+/** Grants a principal a role on a namespace and replaces its former role there. @returns The name of the transaction. */
+async function grantRole(session: Session, origin: Origin, principal: string, grant: grants.Grant): Promise<string> {
+  await grants.putGrant(session, principal, grant);
+  const { namespace, role } = grant;
+  const properties = { principal, role };
+  return recordAudit(session, { ...origin, contract: managementContracts.putGrant, objects: [namespace], properties });
+}
 
 export const revokeGrant: Handler<"revokeGrant"> = async (request, { store, forgetRoles }, caller) => {
   const { id, principal } = request;
-  const transaction = await store.write((session) =>
-    principals.revokeGrant(session, { caller, request }, principal, id),
-  );
+  const transaction_id = await store.write(async (session) => {
+    if (!(await grants.deleteGrant(session, principal, id)))
+      throw new CatalogError(
+        "GrantNotFound",
+        `${principal} has no role on ${formatIdentifier(id)}; see the list of grants`,
+      );
+    const change = { contract: managementContracts.revokeGrant, request, caller, objects: [id] };
+    return recordAudit(session, { ...change, properties: { principal } });
+  });
   forgetRoles(principal);
-  return { transaction_id: transaction };
+  return { transaction_id };
 };

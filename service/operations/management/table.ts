@@ -1,22 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  formatIdentifier,
-  type Identifier,
-  viewDefinitionPrefix as prefix,
-  shown,
-  sourceOfView,
-} from "@tiltyard/protocol";
+import { toExpression } from "@tiltyard/lance-worker";
+import { CatalogError, formatIdentifier, foundMax, managementContracts, shown } from "@tiltyard/protocol";
 import { z } from "zod";
-import { readVersionRecords, requireBranch, toTableVersion } from "../../commits/read.ts";
-import { branchOf } from "../../domain/branch.ts";
-import { readPage } from "../../domain/page.ts";
-import { setProtected } from "../../domain/protection.ts";
-import { requireTable } from "../../domain/require.ts";
-import { undropTable as undrop } from "../../dropping/undrop.ts";
-import { toExpression } from "../../rows/sql-text.ts";
+import { openBranch, readVersionRecords, toTableVersion } from "../../commits/read.ts";
+import { readPage, readScannedPage } from "../../domain/page.ts";
+import { automationOf } from "../../domain/policy.ts";
+import { requireFreeName, requireTable } from "../../domain/require.ts";
+import { recordAudit, type TableChange } from "../../domain/transaction.ts";
 import { findAuditRecord } from "../../store/audit.ts";
-import { listDroppedTables as list } from "../../store/dropped-tables.ts";
-import { listTablesWith } from "../../store/tables.ts";
+import { listSourcesOf } from "../../store/automations.ts";
+import { expiryOf } from "../../store/clock.ts";
+import { findDroppedTable, listDroppedTables as list, restoreTableName } from "../../store/dropped-tables.ts";
+import { search } from "../../store/search.ts";
+import type { Store } from "../../store/store.ts";
+import { protection, setTableProperties } from "../../store/tables.ts";
+import { deleteTask, noteTask } from "../../store/tasks.ts";
+import { listViewsOf } from "../../store/views.ts";
+import { purgeOf } from "../../tables/drop.ts";
 import { type Handler, mayRead } from "../handler.ts";
 
 const droppedTables = { name: "dropped-tables", key: z.object({ droppedAtMillis: z.int(), id: z.int32() }) };
@@ -28,72 +28,96 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
     (after, limit) => list(store.read, { within: request.id, after, limit }),
     ({ droppedAtMillis, id }) => ({ droppedAtMillis, id }),
   );
+  const keptForMs = Date.now() - (await expiryOf(store.read, dropRetentionMs));
   return {
     dropped_tables: items.map(({ id, identifier, location, droppedAtMillis }) => ({
       dropped_id: id,
       id: [...identifier],
-      location,
+      location: location.uri,
       dropped_at_millis: droppedAtMillis,
-      kept_until_millis: droppedAtMillis + dropRetentionMs,
+      kept_until_millis: droppedAtMillis + keptForMs,
     })),
     ...page,
   };
 };
 
 export const undropTable: Handler<"undropTable"> = async (request, { store }, caller) => {
-  const dropped = { id: request.dropped_id, identifier: request.id };
-  const { identifier, transaction } = await store.write((session) =>
-    undrop(session, { caller, request }, dropped, request.new_id),
-  );
-  return { transaction_id: transaction, id: [...identifier] };
+  const { dropped_id, id, new_id: identifier = id } = request;
+  const transaction_id = await store.write(async (session) => {
+    const found = await findDroppedTable(session, dropped_id);
+    // The comparison uses parts, because joined parts of different names may be equal.
+    if (found === undefined || !isDeepStrictEqual(id, found.identifier))
+      throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
+    await requireFreeName(session, identifier);
+    await restoreTableName(session, dropped_id, identifier);
+    await deleteTask(session, purgeOf(dropped_id));
+    // Jobs that were due meanwhile open now: those of the table, and of the sources from which it is refreshed.
+    for (const each of [dropped_id, ...(await listSourcesOf(session, dropped_id))])
+      await noteTask(session, automationOf(each));
+    const contract = managementContracts.undropTable;
+    return recordAudit(session, { contract, request, caller, objects: [identifier] });
+  });
+  return { transaction_id, id: [...identifier] };
 };
 
-export const protectTable: Handler<"protectTable"> = async (request, { store }, caller) => ({
-  transaction_id: await store.write((session) => setProtected(session, { caller, request }, request.id, true)),
-  protected: true,
-});
+export const protectTable: Handler<"protectTable"> = async (request, { store }, caller) => {
+  const change = { contract: managementContracts.protectTable, request, caller };
+  return { transaction_id: await setProtected(store, change, true), protected: true };
+};
 
-export const unprotectTable: Handler<"unprotectTable"> = async (request, { store }, caller) => ({
-  transaction_id: await store.write((session) => setProtected(session, { caller, request }, request.id, false)),
-  protected: false,
-});
+export const unprotectTable: Handler<"unprotectTable"> = async (request, { store }, caller) => {
+  const change = { contract: managementContracts.unprotectTable, request, caller };
+  return { transaction_id: await setProtected(store, change, false), protected: false };
+};
+
+/** Protects a table from being dropped, or removes the protection. @returns The name of the transaction. */
+function setProtected(store: Store, change: TableChange, protect: boolean): Promise<string> {
+  const { id } = change.request;
+  return store.write(async (session) => {
+    const table = await requireTable(session, id);
+    const { [protection]: _, ...others } = table.properties;
+    await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
+    return recordAudit(session, { ...change, objects: [id] });
+  });
+}
+
+/** The number of views whose rights one statement reads. */
+const viewsAtOnce = 1_000;
+const tableViews = { name: "table-views", key: z.int32() };
 
 /** Lists the views of a table in the whole catalog, because a view need not be in the namespace of its source. */
-export const listTableViews: Handler<"listTableViews"> = async ({ id }, { store }, caller) => {
+export const listTableViews: Handler<"listTableViews"> = async ({ id, ...request }, { store }, caller) => {
   await requireTable(store.read, id);
-  const views = await listTablesWith(store.read, [], JSON.stringify(`${prefix}source_query`));
   const isReadable = mayRead(caller);
-  return {
-    views: views
-      .filter(({ identifier, properties }) => isReadable(identifier) && isDeepStrictEqual(sourceOf(properties), id))
-      .map(({ identifier }) => [...identifier]),
-  };
+  const { items, ...page } = await readScannedPage(
+    tableViews,
+    request,
+    async (after = 0, limit) => {
+      const found = await listViewsOf(store.read, id, after, viewsAtOnce);
+      const readable = found.filter(({ identifier }) => isReadable(identifier));
+      const items = readable.slice(0, limit);
+      const isWhole = readable.length <= limit;
+      const last = isWhole ? found.at(-1) : items.at(-1);
+      return { items, next: isWhole && found.length < viewsAtOnce ? undefined : last?.tableId };
+    },
+    ({ tableId }) => tableId,
+  );
+  return { views: items.map(({ identifier }) => [...identifier]), ...page };
 };
-
-/** Returns the source of a view; undefined if its definition has none. */
-function sourceOf(properties: Readonly<Record<string, string>>): Identifier | undefined {
-  try {
-    return sourceOfView({ source_query: properties[`${prefix}source_query`] ?? "" });
-  } catch {
-    return undefined;
-  }
-}
 
 /** The maximum number of versions of a page. Each needs a read of its transaction. */
 const pageSizeMax = 100;
 
 export const listTableHistory: Handler<"listTableHistory"> = async (request, catalog) => {
   const { read } = catalog.store;
-  const branch = branchOf(request);
-  const table = await requireTable(read, request.id);
-  await requireBranch(catalog, table, branch);
+  const at = await openBranch(catalog, request);
   const limit = Math.min(request.limit ?? pageSizeMax, pageSizeMax);
-  const { items, ...page } = await readVersionRecords(catalog, table, branch, { ...request, limit, descending: true });
+  const { items, ...page } = await readVersionRecords(catalog, at, { ...request, limit, descending: true });
   const versions = items.map(async (record) => {
     const id = [...request.id.slice(0, -1), record.transactionId];
     const transaction = await findAuditRecord(read, id);
     return {
-      ...toTableVersion(table.location, record),
+      ...toTableVersion({ location: at.table.location, record }),
       ...(transaction && {
         transaction_id: formatIdentifier(id, request.delimiter),
         operation: transaction.operation,
@@ -112,4 +136,17 @@ export const listTableRows: Handler<"listTableRows"> = async (request, { rows },
   const limit = Math.min(request.limit ?? rowsWhenAbsent, whole ? 1 : shown.rows);
   const args = { limit, offset, filter, sort, descending, like, like_row, columns, whole };
   return (await rows.read("firstRows", { ...request, caller }, args)).result;
+};
+
+export const searchNamespace: Handler<"searchNamespace"> = async (
+  { id: within, name, delimiter, limit = foundMax },
+  { store },
+) => {
+  const parts = name.split(delimiter);
+  const { namespaces, tables, columns } = await search(store.read, { within, parts, limit: Math.min(limit, foundMax) });
+  return {
+    namespaces: namespaces.map((found) => [...found]),
+    tables: tables.map((found) => [...found]),
+    columns: columns.map(({ table, column }) => ({ table: [...table], column })),
+  };
 };

@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { columnsAsStream } from "@tiltyard/lance-worker";
+import {
+  arrowTypeText,
+  type FunctionColumns,
+  type FunctionDefinition,
+  type FunctionField,
+  formatIdentifier,
+  functionBindingKey,
+  type Identifier,
+  type JsonArrowDataType,
+  type JsonArrowSchema,
+  parseFunctionType,
+  wholeResult,
+} from "@tiltyard/protocol";
+import { findField } from "../lance/field-path.ts";
+import { type FunctionRecord, findFunction, findFunctionById, insertBinding } from "../store/functions.ts";
+import type { FunctionInput, FunctionResult } from "../store/schema.ts";
+import { findSecret } from "../store/secrets.ts";
+import type { Session, Store } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+import { fieldsOfOutput, invalid } from "./registration.ts";
+
+/** The columns of a Function before they are added. */
+interface Bound {
+  /** An Arrow stream with the columns and without rows. */
+  readonly columns: Buffer;
+  /** Inserts the binding in the database transaction of the version with the columns. */
+  insert(session: Session, table: TableRecord): Promise<void>;
+}
+
+type Application = FunctionColumns["application"];
+
+/**
+ * Prepares the columns that a Function computes.
+ *
+ * @param database The namespace of LanceDB's client, which contains that of the Function.
+ * @param requireWriter Requires that the caller is a writer of a namespace.
+ * @throws CatalogError InvalidInput, because LanceDB's client replaces the text of all other errors.
+ */
+export async function bindFunction(
+  store: Store,
+  { application, outputs: requested }: FunctionColumns,
+  { fields }: JsonArrowSchema,
+  database: readonly string[] = [],
+  requireWriter: (namespace: Identifier) => void,
+): Promise<Bound> {
+  const { function: reference } = application;
+  const identifier = [...database, ...(reference.namespace_path ?? []), reference.name];
+  const name = `the function ${formatIdentifier(identifier)}`;
+  const bound = await findFunction(store.read, identifier, Number(reference.version));
+  if (bound === undefined) throw invalid(`function: ${name} has no version ${reference.version}`);
+  if (bound.id !== reference.object_id)
+    throw invalid(`function: version ${reference.version} of ${name} was replaced. Read it again by get_function`);
+  for (const secret of secretsOf(bound.definition).values()) {
+    requireWriter(secret.slice(0, -1));
+    if ((await findSecret(store.read, secret)) === undefined)
+      throw invalid(`function: the secret ${formatIdentifier(secret)} of ${name} does not exist. Create it first`);
+  }
+  const inputs = inputsOf(application, bound, fields);
+  const { outputs, types } = outputsOf(requested, bound, fields);
+  const initialization = initializationOf(application, bound);
+  const id = randomUUID();
+  const metadata = { [functionBindingKey]: id };
+  const columns = outputs.map(({ column }, index) => {
+    const type = types[index] ?? { type: "null" };
+    // Rows without a computed value are null.
+    return { name: column, type, nullable: true, metadata };
+  });
+  return {
+    columns: columnsAsStream(columns),
+    insert: async (session, { id: tableId }) => {
+      if ((await findFunctionById(session, bound.id)) === undefined) throw invalid(`function: ${name} was dropped`);
+      await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs, initialization });
+    },
+  };
+}
+
+/** Returns the secrets of a Function by their environment variables. */
+export function secretsOf({ secret_bindings = [] }: FunctionDefinition): ReadonlyMap<string, Identifier> {
+  return new Map(
+    secret_bindings.map(({ variable, secret_ref: { name, namespace_path = [] } }) => [
+      variable,
+      [...namespace_path, name],
+    ]),
+  );
+}
+
+/** Returns the column of each parameter. */
+function inputsOf(
+  { inputs }: Application,
+  { definition }: FunctionRecord,
+  fields: JsonArrowSchema["fields"],
+): readonly FunctionInput[] {
+  const parameters = definition.signature.inputs;
+  const unknown = inputs.find(({ parameter }) => parameters.every(({ name }) => name !== parameter));
+  if (unknown !== undefined) throw invalid(`inputs: the function has no parameter ${unknown.parameter}`);
+  return parameters.map(({ name, arrow_type }) => {
+    const given = inputs.filter(({ parameter }) => parameter === name);
+    const [reference] = given;
+    if (given.length !== 1 || reference?.kind !== "column")
+      throw invalid(`inputs: the parameter ${name} needs one column, such as col("text")`);
+    const { path } = reference.value;
+    const found = findField(fields, path);
+    if (found === undefined) throw invalid(`inputs: the table has no column ${path} for the parameter ${name}`);
+    const { type } = found.field;
+    const needed = parseFunctionType(arrow_type);
+    if (needed === undefined || !isSame(type, needed))
+      throw invalid(
+        `inputs: the column ${path} has the type ${arrowTypeText(type)}, and the parameter ${name} needs ${arrow_type}`,
+      );
+    return { parameter: name, path };
+  });
+}
+
+/** Compares types without the names of items and without whether values may be null. */
+function isSame(one: JsonArrowDataType, other: JsonArrowDataType): boolean {
+  const [fields = [], others = []] = [one.fields, other.fields];
+  return (
+    one.type === other.type &&
+    one.length === other.length &&
+    fields.length === others.length &&
+    fields.every(({ name, type }, index) => {
+      const match = others[index];
+      return match !== undefined && isSame(type, match.type) && (one.type !== "struct" || name === match.name);
+    })
+  );
+}
+
+/** Returns the columns of the result with their types: the whole result in one column, or a column for each field. */
+function outputsOf(
+  requested: FunctionColumns["outputs"],
+  { definition }: FunctionRecord,
+  fields: JsonArrowSchema["fields"],
+): { readonly outputs: readonly FunctionResult[]; readonly types: readonly JsonArrowDataType[] } {
+  const { output } = definition.signature;
+  const results = fieldsOfOutput(output);
+  const [first] = requested;
+  const isWhole = requested.length === 1 && first?.result_field === wholeResult;
+  const typeOf = ({ arrow_type }: FunctionField) => parseFunctionType(arrow_type) ?? { type: "null" };
+  const whole: JsonArrowDataType =
+    output.kind === "scalar"
+      ? typeOf({ ...output, name: "" })
+      : { type: "struct", fields: results.map((each) => ({ name: each.name, type: typeOf(each), nullable: true })) };
+  const types = isWhole ? [whole] : results.map(typeOf);
+  const names = isWhole ? [wholeResult] : results.map(({ name }) => name);
+  const outputs = names.map((result) => {
+    const [found, another] = requested.filter(({ result_field }) => result_field === result);
+    if (found === undefined || another !== undefined)
+      throw invalid(`outputs: must have one column for each field of the result: ${names.join(", ")}`);
+    return { result, column: found.output_name };
+  });
+  if (outputs.length < requested.length)
+    throw invalid(`outputs: must have one column for each field of the result: ${names.join(", ")}`);
+  const taken = outputs.find(
+    ({ column }, index) =>
+      fields.some(({ name }) => name === column) || outputs.some((each, at) => at < index && each.column === column),
+  );
+  if (taken !== undefined) throw invalid(`outputs: the column ${taken.column} exists already`);
+  return { outputs, types };
+}
+
+/** Returns the arguments of the constructor of a class. The job checks their types. */
+function initializationOf({ initialization = {} }: Application, { definition }: FunctionRecord) {
+  const { initialization: known = [] } = definition.signature;
+  const unknown = Object.keys(initialization).find((name) => known.every((field) => field.name !== name));
+  if (unknown !== undefined) throw invalid(`initialization: the function has no argument ${unknown}`);
+  const missing = known.find(({ name, nullable }) => !nullable && !Object.hasOwn(initialization, name));
+  if (missing !== undefined) throw invalid(`initialization: the argument ${missing.name} is missing`);
+  return initialization;
+}

@@ -1,0 +1,41 @@
+import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
+import { findBinding } from "../store/functions.ts";
+import type { Store } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
+
+type Request = RequestOf<typeof contracts.alterTableBackfillColumns>;
+
+/** The fields of a request that the refresh of a column of a Function observes. */
+const observed = ["id", "database", "indexName", "delimiter", "identity", "context", "branch", "column"];
+const ofJob = ["cluster", "priority", "timeout_seconds", "read_version"];
+
+/**
+ * Requires a column whose Function a job can evaluate.
+ *
+ * @returns The parameters of the job. All columns of a binding have the same job.
+ * @throws CatalogError InvalidInput if the Function was dropped; Unsupported for options.
+ */
+export async function requireRefreshable(
+  store: Store,
+  { id }: TableRecord,
+  bindingId: string,
+  request: Request,
+): Promise<{ readonly column: string; readonly function_binding: string }> {
+  const { column } = request;
+  const given = Object.entries(request).find(
+    ([name, value]) => value !== undefined && value !== null && !observed.includes(name) && !ofJob.includes(name),
+  );
+  if (given !== undefined)
+    throw new CatalogError(
+      "Unsupported",
+      `${given[0]}: a refresh of ${column} computes the rows without a value and those whose inputs changed. Omit ${given[0]}`,
+    );
+  const binding = await findBinding(store.read, bindingId);
+  const [first] = binding?.outputs ?? [];
+  if (binding?.tableId === id && first !== undefined && binding.outputs.some((each) => each.column === column))
+    return { column: first.column, function_binding: binding.id };
+  throw new CatalogError(
+    "InvalidInput",
+    `column: the function of ${column} was dropped. Drop the column and add it again`,
+  );
+}

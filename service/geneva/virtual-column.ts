@@ -1,0 +1,171 @@
+import { hash } from "node:crypto";
+import { columnsAsStream } from "@tiltyard/lance-worker";
+import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
+import { z } from "zod";
+import type { CommitParts } from "../commits/parts.ts";
+import { requireTable } from "../domain/require.ts";
+import { namesOf } from "../lance/field-path.ts";
+import type { Reader, VersionRequest } from "../rows/reader.ts";
+
+type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
+type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
+
+/** The folder in which Geneva finds functions, inside the folder of the table. */
+const udfFolder = "_udfs";
+/** The metadata key of a column that a function computes, and the prefix of its further metadata. */
+const prefix = "virtual_column";
+/** The metadata key of the manifest of a column's function. */
+export const manifestOfColumn = `${prefix}.manifest`;
+/** The metadata keys that enable automatic jobs for new rows, and that group the columns which a function fills together. */
+const autoBackfill = `${prefix}.auto_backfill`;
+const group = `${prefix}.unpack_group`;
+/** The only backend of Geneva, and the required part of its payload. */
+const genevaBackend = "DockerUDFSpecV1";
+const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
+
+/** A stored function: its path in the folder of the table, and its content. */
+interface StoredUdf {
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+/**
+ * Stores functions with the table. They are named by their content, so an unused one does no harm.
+ *
+ * @returns An Arrow stream with their columns and without rows.
+ * @throws CatalogError InvalidInput for functions that no job could run, and for invalid columns.
+ */
+export async function storeFunctions(
+  parts: CommitParts & { readonly rows: Reader },
+  at: VersionRequest,
+  columns: readonly VirtualColumn[],
+): Promise<ReadableStream<Uint8Array>> {
+  const { result: schema } = await parts.rows.read("schema", at, {});
+  const functions = columns.map((column) => ({ column, udf: readUdf(column) }));
+  const stream = columnsAsStream(functions.flatMap(({ column, udf }) => virtualFields(column, udf, schema)));
+  for (const { udf } of functions) await store(parts, at, udf);
+  return new Blob([stream]).stream();
+}
+
+type Alteration = RequestOf<typeof contracts.alterTableAlterColumns>["alterations"][number];
+/** Another function for a column, as a change of the metadata of the column. */
+interface ReplacedFunction {
+  readonly path: string;
+  readonly metadata: Readonly<Record<string, string | null>>;
+}
+
+/**
+ * Stores another function for a column that a function computes.
+ *
+ * @throws CatalogError InvalidInput for other columns, for columns that share their function, and for functions that no
+ * job could run.
+ */
+export async function replaceFunction(
+  parts: CommitParts & { readonly rows: Reader },
+  at: VersionRequest,
+  { path, virtual_column }: Pick<Alteration, "path" | "virtual_column">,
+): Promise<ReplacedFunction> {
+  const { result: schema } = await parts.rows.read("schema", at, {});
+  const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
+  if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
+    throw invalid(`${path} has no function, or shares it with other columns: drop the column and add it again`);
+  if (virtual_column === undefined) throw invalid("is missing");
+  const { udf, udf_name, input_columns, ...more } = virtual_column;
+  if (udf === undefined || udf_name === undefined || input_columns === undefined)
+    throw invalid("needs udf, udf_name and input_columns");
+  const given = { ...more, udf, udf_name, input_columns };
+  requireInputs(given, schema);
+  const stored = readUdf(given);
+  await store(parts, at, stored);
+  // The manifest belongs to the former function.
+  const former = { [manifestOfColumn]: null, [`${prefix}.manifest_checksum`]: null };
+  return { path, metadata: { ...former, ...metadataOf(given, stored) } };
+}
+
+/** Stores a function in the folder of its table. */
+async function store(parts: CommitParts, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {
+  const { location } = await requireTable(parts.store.read, id);
+  await (await parts.storage.at(location)).create(`${location.path}/${path}`, content);
+}
+
+/** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */
+function readUdf({ udf, udf_backend = genevaBackend }: Pick<Function, "udf" | "udf_backend">): StoredUdf {
+  const content = Buffer.from(udf, "base64");
+  if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
+    throw invalid("udf: must be a function in the format of Geneva: Base64 of a JSON object with udf_pickle");
+  return { path: `${udfFolder}/${hash("sha256", content)}`, content };
+}
+
+/**
+ * Returns the columns of a function without values. The metadata of each contains the path and the inputs of the
+ * function, in Geneva's own format.
+ *
+ * @throws CatalogError InvalidInput for inputs that are not columns.
+ */
+function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): JsonArrowSchema["fields"] {
+  requireInputs(virtual, schema);
+  if (virtual.outputs.length === 0) throw invalid("outputs: must have at least one output");
+  const shared = metadataOf(virtual, udf);
+  return virtual.outputs.map(({ column, data_type, metadata }) => ({
+    name: column,
+    type: data_type,
+    // Rows without a computed value are null.
+    nullable: true,
+    metadata: { ...shared, ...metadata },
+  }));
+}
+
+/** The fields of a function that requests to add and to alter columns share. */
+type Function = NonNullable<Alteration["virtual_column"]> & Pick<VirtualColumn, "udf" | "udf_name" | "input_columns">;
+
+function requireInputs({ input_columns }: Function, schema: JsonArrowSchema): void {
+  const present = new Set<string | undefined>(schema.fields.map(({ name }) => name));
+  for (const input of input_columns)
+    if (!present.has(namesOf(input)[0])) throw invalid(`input_columns: the column ${input} does not exist`);
+}
+
+/** Returns the metadata of the columns of a function. */
+function metadataOf(virtual: Function, udf: StoredUdf): Record<string, string> {
+  // The checksum is Geneva's own hash of some fields of the manifest, so it is stored unchanged.
+  const { manifest, manifest_checksum } = virtual;
+  return {
+    ...virtual.field_metadata,
+    [prefix]: "true",
+    [`${prefix}.udf_backend`]: virtual.udf_backend ?? genevaBackend,
+    [`${prefix}.udf_name`]: virtual.udf_name,
+    [`${prefix}.udf`]: udf.path,
+    [`${prefix}.udf_inputs`]: JSON.stringify(virtual.input_columns),
+    [autoBackfill]: String(virtual.auto_backfill ?? false),
+    ...(manifest !== undefined && { [manifestOfColumn]: manifest }),
+    ...(manifest_checksum !== undefined && { [`${prefix}.manifest_checksum`]: manifest_checksum }),
+  };
+}
+
+/** Reports whether a column is filled automatically for new rows. @param metadata The metadata of the column. */
+export function isAutomatic(metadata: Readonly<Record<string, string>>): boolean {
+  return metadata[prefix] === "true" && metadata[autoBackfill] === "true";
+}
+
+/**
+ * Returns the columns that are filled automatically for new rows of any writer. Of columns that are filled together,
+ * only the first is returned.
+ *
+ * @param columns The metadata of each column.
+ */
+export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record<string, string>>>): string[] {
+  const automatic = [...columns].filter(([, given]) => isAutomatic(given));
+  const byGroup = Map.groupBy(automatic, ([name, given]) => given[group] ?? name);
+  return [...byGroup.values()].flatMap(([first]) => first?.[0] ?? []);
+}
+
+function parseJson(content: Buffer): unknown {
+  try {
+    return JSON.parse(content.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(detail: string): CatalogError {
+  return new CatalogError("InvalidInput", `virtual_column.${detail}`);
+}

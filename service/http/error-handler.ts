@@ -1,0 +1,74 @@
+import { CatalogError, formatIdentifier, messageOf, remoteHeaders } from "@tiltyard/protocol";
+import type { ErrorHandler } from "hono";
+import { HTTPException } from "hono/http-exception";
+import { MissingRight } from "../auth/authorize.ts";
+import type { Log } from "../log.ts";
+import { inDialect } from "../operations/remote/in-dialect.ts";
+import type { AppContext, AppEnv } from "./context.ts";
+import { respondJson } from "./respond.ts";
+
+/**
+ * Renders every error in the error format of the protocol. An error other than CatalogError is a bug: its response
+ * contains only the request id, and its cause is logged.
+ */
+export function errorHandler(log: Log): ErrorHandler<AppEnv> {
+  return async function errorHandler(error, c) {
+    const found = await toCatalogError(error, c);
+    noteRefusal(c, found);
+    const known = isInDialect(c) ? inDialect(found) : found;
+    const { cause, message, status } = known;
+    if (status >= 500 && cause !== undefined) log.error({ err: cause, request_id: c.get("requestId") }, message);
+    return errorResponse(c, known);
+  };
+}
+
+/** Adds the reason of a 403 to the line of the request in the log. */
+function noteRefusal(c: AppContext, error: CatalogError): void {
+  const principal = c.get("principal");
+  if (error.kind !== "PermissionDenied" || principal === undefined) return;
+  const { role, object } = error instanceof MissingRight ? error.access : {};
+  c.set("refusal", {
+    caller: principal.name,
+    apiKeyId: principal.apiKeyId,
+    ...(role !== undefined && { role }),
+    ...(Array.isArray(object) && { object: formatIdentifier(object) }),
+  });
+}
+
+/** Renders an error without logging it. */
+export function errorResponse(
+  c: AppContext,
+  error: CatalogError,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return respondJson(c, error.toResponse(c.req.path, c.get("requestId"), c.get("operation")), error.status, {
+    ...headers,
+    ...(error.retryAfterSeconds !== undefined && { "retry-after": `${error.retryAfterSeconds}` }),
+    ...(error.status === 401 && { "www-authenticate": "Bearer" }),
+  });
+}
+
+/** Reports whether LanceDB's remote client sent the request. Paths that end in a slash exist only for it. */
+function isInDialect({ req }: AppContext): boolean {
+  return (
+    req.path.startsWith("/v1/table/") && (req.path.endsWith("/") || req.header(remoteHeaders.database) !== undefined)
+  );
+}
+
+async function toCatalogError(error: Error, c: AppContext): Promise<CatalogError> {
+  if (error instanceof CatalogError) return error;
+  if (error instanceof HTTPException) return new CatalogError("InvalidInput", await problemOfBody(error, c));
+  if (c.env.incoming?.readableAborted)
+    return new CatalogError("InvalidInput", "the client closed the connection before its request was complete");
+  return new CatalogError("Internal", "The service failed. Its log has the reason under the request id.", {
+    cause: error,
+  });
+}
+
+/** Returns why Hono's validators rejected a body. Their message about JSON lacks the reason. */
+async function problemOfBody({ message }: HTTPException, c: AppContext): Promise<string> {
+  if (!("text" in c.req.bodyCache)) return message;
+  const problem = String(await c.req.json().catch(messageOf));
+  // V8 quotes a part of the body, which may be a secret.
+  return `the body is not JSON: ${problem.replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, "")}`;
+}

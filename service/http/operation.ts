@@ -1,0 +1,71 @@
+import { bodies, CatalogError } from "@tiltyard/protocol";
+import type { MiddlewareHandler } from "hono";
+import { createMiddleware } from "hono/factory";
+import { authorize } from "../auth/authorize.ts";
+import type { Log } from "../log.ts";
+import type { Catalog } from "../operations/handler.ts";
+import type { Operation } from "../operations.ts";
+import { applyContext } from "./access-log.ts";
+import { type AuthenticationDeps, authenticate } from "./authenticate.ts";
+import type { AppEnv } from "./context.ts";
+import { openBody } from "./drain-body.ts";
+import { isArrow, readText, refuseEncoding } from "./json-body.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import { respond } from "./respond.ts";
+import { readTarget } from "./target.ts";
+import { joinFields, type ValidatedInput, validateBody, validateQuery } from "./validate.ts";
+
+export interface OperationDeps extends AuthenticationDeps {
+  readonly catalog: Catalog;
+  /** Undefined means unlimited. */
+  readonly limitRate: RateLimit | undefined;
+  /** Interprets the database name of LanceDB's remote client as a namespace of this catalog. */
+  readonly remoteDatabases: boolean;
+  readonly log: Log;
+}
+
+/** Returns the steps of an operation in the order in which they run. Rights are checked before the body is read. */
+export function operationSteps({ contract, handler }: Operation, deps: OperationDeps): MiddlewareHandler<AppEnv>[] {
+  const { catalog, bodyMemory, limitRate, remoteDatabases, log } = deps;
+  const isDisabled = contract.onRows && !catalog.dataOperations;
+
+  const admit = createMiddleware<AppEnv>(async function admit(c, next) {
+    c.set("operation", contract.operationId);
+    try {
+      const principal = await authenticate(c, deps);
+      if (limitRate !== undefined) await limitRate(principal);
+      const target = readTarget(c, remoteDatabases);
+      authorize(principal, contract.access(target));
+      if (isDisabled) throw rowsDisabled();
+      refuseEncoding(c);
+      if (!isArrow(contract, c)) await readText(c, bodies[contract.bodySize], bodyMemory, "authenticated");
+      c.set("admitted", { principal, target });
+      await next();
+    } finally {
+      bodyMemory.release(c.get("bodyReservation"));
+    }
+  });
+
+  const answer = createMiddleware<AppEnv, string, ValidatedInput>(async function answer(c) {
+    const { principal, target } = c.get("admitted");
+    const request = joinFields(c, target, c.req.valid("query"), c.req.valid("json"));
+    applyContext(c, request.context);
+    authorize(principal, contract.bodyAccess(request));
+    const body = isArrow(contract, c) ? openBody(c, "rows") : emptyStream;
+    const { signal } = c.req.raw;
+    const result = await handler(request, catalog, { principal, requestId: c.get("requestId"), signal, body });
+    return respond(c, contract, result, log);
+  });
+
+  return [admit, validateQuery(contract), validateBody(contract), answer];
+}
+
+/** The stream of operations without rows, which never read it. */
+const emptyStream = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
+
+function rowsDisabled(): CatalogError {
+  return new CatalogError(
+    "Unsupported",
+    "this catalog serves no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
+  );
+}

@@ -1,0 +1,89 @@
+import { zValidator } from "@hono/zod-validator";
+import { type AnyContract, type AnyRequest, CatalogError, formatIdentifier, parsing } from "@tiltyard/protocol";
+import type { MiddlewareHandler } from "hono";
+import { z } from "zod";
+import { invalidInput } from "../domain/request-fields.ts";
+import type { AppContext, AppEnv, Target } from "./context.ts";
+import { isArrow } from "./json-body.ts";
+import { checkFields } from "./unknown-fields.ts";
+
+/** A validated part of a request. */
+interface Validated {
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** The names of its unknown fields, which have no effect. */
+  readonly ignored: readonly string[];
+}
+
+/** The outputs of the two validators. An Arrow stream has no JSON. */
+export type ValidatedInput = { out: { query: Validated; json: Validated | undefined } };
+
+/** The first delimiter applies to the path. */
+const delimiter = z.string("must not be repeated").optional();
+
+/** Validates the query. @throws CatalogError InvalidInput with all problems and their paths. */
+export function validateQuery(contract: AnyContract): MiddlewareHandler<AppEnv> {
+  const checkQuery = checkFields(contract, "query");
+  return zValidator("query", contract.query.extend({ delimiter }), throwProblems, {
+    validationFunction: (schema, query) => validated(schema, query, checkQuery(query)),
+  });
+}
+
+/**
+ * Validates the JSON body, of which `null` means `{}` and a `bareField` is the whole. An Arrow stream remains unread.
+ *
+ * @throws CatalogError InvalidInput with all problems and their paths.
+ */
+export function validateBody(contract: AnyContract): MiddlewareHandler<AppEnv> {
+  const { bareField } = contract;
+  const checkBody = checkFields(contract, "JSON body");
+  const validateJson: MiddlewareHandler<AppEnv> = zValidator("json", contract.body, throwProblems, {
+    validationFunction: (schema, json: unknown) => {
+      const body = bareField === undefined ? (json ?? {}) : { [bareField]: json ?? {} };
+      return validated(schema, body, checkBody(body));
+    },
+  });
+  if (contract.content === "json") return validateJson;
+  return async function validateUnlessArrow(c, next) {
+    return isArrow(contract, c) ? next() : validateJson(c, next);
+  };
+}
+
+/**
+ * Combines the fields of path, query and body. If both the query and the body contain a field, the body has precedence.
+ *
+ * @throws CatalogError InvalidInput if the body names another object than the path.
+ */
+export function joinFields(
+  c: AppContext,
+  { pathId, ...target }: Target,
+  query: Validated,
+  body?: Validated,
+): AnyRequest {
+  const { id, index_name: indexName, ...fields } = body?.fields ?? {};
+  if (pathId !== undefined && Array.isArray(id) && formatIdentifier(id, target.delimiter) !== pathId)
+    throw new CatalogError("InvalidInput", "id: the body names another object than the path");
+  if (indexName !== undefined && indexName !== target.indexName)
+    throw new CatalogError("InvalidInput", "index_name: the body names another index than the path");
+  const ignored = [...query.ignored, ...(body?.ignored ?? [])];
+  if (ignored.length > 0) c.set("ignoredFields", [...new Set(ignored)]);
+  return { ...query.fields, ...fields, ...target };
+}
+
+/** Validates without promises: no contract has an asynchronous check. Zod compiles only synchronous validators. */
+function validated(schema: z.ZodObject, value: unknown, ignored: readonly string[]): z.ZodSafeParseResult<unknown> {
+  const result = schema.safeParse(value, parsing);
+  return result.success ? { success: true, data: { fields: result.data, ignored } } : result;
+}
+
+function throwProblems(result: { readonly success: boolean; readonly error?: z.core.$ZodError }): void {
+  if (result.success || result.error === undefined) return;
+  throw invalidInput(
+    result.error.issues,
+    (issue) => `${issue.path.length === 0 ? "" : `${issue.path.join(".")}: `}${problemOf(issue)}`,
+  );
+}
+
+/** Returns the message of an issue. Zod nests the issue of a map's key. */
+function problemOf(issue: z.core.$ZodIssue): string {
+  return issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+}

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from "node:util";
+import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
+import { requireTable } from "../domain/require.ts";
+import type { TableChange } from "../domain/transaction.ts";
+import { findJobById, findOpenJobs, type JobSummaryRecord } from "../store/jobs.ts";
+import type { Store } from "../store/store.ts";
+import { type NewJob, type OpenJobMaxima, prepareJob, requireNameable } from "./job.ts";
+import { parametersOf } from "./parameters.ts";
+
+/** The dependencies of requests for jobs. */
+export interface JobParts {
+  readonly store: Store;
+  readonly openJobMaxima: OpenJobMaxima;
+}
+
+/**
+ * Opens a job unless an open job does the same work. Two such jobs would undo each other's work.
+ *
+ * @returns The name of the job, or of the open job if its parameters are equal.
+ * @throws CatalogError TableNotFound, TooManyJobs; InvalidTableState if the parameters of the open job differ.
+ */
+export async function openOnce({ store, openJobMaxima }: JobParts, job: NewJob): Promise<string> {
+  return store.write(
+    async (session) => {
+      const table = await requireTable(session, job.table);
+      const open = (await findOpenJobs(session, table.id)).find((each) => doesTheSame(each, job.opened));
+      if (open === undefined) {
+        await job.open(session, openJobMaxima);
+        return job.name;
+      }
+      const present = await findJobById(session, open.id);
+      if (isDeepStrictEqual(present?.parameters, job.opened.parameters)) return job.nameOf(open.id);
+      const { column } = job.opened.parameters;
+      const subject = `${formatIdentifier(job.table)}${column === undefined ? "" : `, column ${column},`}`;
+      throw new CatalogError(
+        "InvalidTableState",
+        `${subject} has the open job ${job.nameOf(open.id)} with other parameters: wait for its end, or cancel it`,
+      );
+    },
+    // The lock ensures that one of two concurrent requests sees the job of the other.
+    { locking: "jobs" },
+  );
+}
+
+/**
+ * Opens the job of a request about one table, with the parameters of the request.
+ *
+ * @throws CatalogError like `requireNameable` and `openOnce`.
+ */
+export async function openTableJob(parts: JobParts, { contract, request, caller }: TableChange): Promise<string> {
+  requireNameable(request.id);
+  const parameters = parametersOf(contract, { ...request });
+  const job = prepareJob({ contract, request, caller, table: request.id, parameters });
+  return openOnce(parts, job);
+}
+
+/** Requires that no job fills a column. @throws CatalogError TableNotFound, InvalidTableState */
+export async function requireNoOpenBackfill(store: Store, identifier: Identifier, column: string): Promise<void> {
+  const { id } = await requireTable(store.read, identifier);
+  const open = (await findOpenJobs(store.read, id)).find((job) => job.column === column);
+  if (open === undefined) return;
+  const job = formatIdentifier([...open.namespace, open.id]);
+  throw new CatalogError(
+    "InvalidTableState",
+    `the column ${column} has the open job ${job}: wait for its end, or cancel it`,
+  );
+}
+
+/** Reports whether an open job does the work of another one on its table, for the same column if it fills one. */
+export function doesTheSame(
+  open: Pick<JobSummaryRecord, "operation" | "column">,
+  { operation, parameters }: Pick<NewJob["opened"], "operation" | "parameters">,
+): boolean {
+  return open.operation === operation && open.column === parameters.column;
+}

@@ -1,0 +1,52 @@
+import { quotedName } from "@tiltyard/lance-worker";
+import type { JsonArrowSchema } from "@tiltyard/protocol";
+
+type Field = JsonArrowSchema["fields"][number];
+
+/** A field of a table, and the names of its parents before its own. */
+export interface FoundField {
+  readonly field: Field;
+  readonly names: readonly string[];
+}
+
+/** One name of a path. Backticks enclose names with dots; a backtick in such a name is doubled. */
+const segment = /(?:`((?:[^`]|``)+)`|([^.`]+))(\.|$)/y;
+
+/**
+ * Finds the field of a path such as `s.k` or `` s.`x.y` ``, as Lance does: in structs, by the exact name or else in any
+ * letter case.
+ */
+export function findField(fields: readonly Field[], path: string): FoundField | undefined {
+  let found: Field | undefined;
+  let inner: readonly Field[] = fields;
+  const names = [];
+  for (const name of namesOf(path)) {
+    found = inner.find((each) => each.name === name) ?? inner.find((each) => fold(each.name) === fold(name));
+    if (found === undefined) return undefined;
+    names.push(found.name);
+    inner = found.type.type === "struct" ? (found.type.fields ?? []) : [];
+  }
+  return found && { field: found, names };
+}
+
+/** Returns the path that Lance lists for a field: only names with dots or backticks are in backticks. */
+export function pathOf({ names }: FoundField): string {
+  return names.map((name) => (/[.`]/.test(name) ? quotedName(name) : name)).join(".");
+}
+
+/** Splits a path; a path that Lance cannot split has no names. */
+export function namesOf(path: string): readonly string[] {
+  const names = [];
+  segment.lastIndex = 0;
+  for (let end = "."; end === "."; ) {
+    const [, quoted, plain = "", separator = ""] = segment.exec(path) ?? [];
+    if (quoted === undefined && plain === "") return [];
+    names.push(quoted?.replaceAll("``", "`") ?? plain);
+    end = separator;
+  }
+  return names;
+}
+
+function fold(name: string): string {
+  return name.toLowerCase();
+}

@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import {
+  CatalogError,
+  formatIdentifier,
+  functionBindingKey,
+  functionErrorsMax,
+  type Identifier,
+  parseIdentifier,
+  remoteContracts,
+} from "@tiltyard/protocol";
+import { z } from "zod";
+import { keyText, readPage } from "../../domain/page.ts";
+import { requireNamespace, requireTable } from "../../domain/require.ts";
+import { recordAudit } from "../../domain/transaction.ts";
+import { parseRegistration } from "../../functions/registration.ts";
+import { toFunctionVersion } from "../../functions/version.ts";
+import {
+  deleteFunction,
+  type FunctionRecord,
+  findFunction,
+  findFunctionById,
+  insertFunction,
+  listBindings,
+  listErrors,
+  listFunctions as listRecords,
+  listUsesOf,
+  listVersionsOf,
+} from "../../store/functions.ts";
+import type { Session } from "../../store/store.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
+
+/** The beginning of the ids of the jobs that register Functions. They are done at once and have no record. */
+const registrationPrefix = "function-";
+
+/** Registers a Function. An equal registration of its name has the same version. */
+export const createFunction: Handler<"createFunction"> = async (request, { store }, caller) => {
+  const { id: identifier, delimiter } = request;
+  const [name, namespace] = [requireName(identifier), identifier.slice(0, -1)];
+  const registration = parseRegistration(request);
+  const id = await store.write(async (session) => {
+    await requireNamespace(session, namespace);
+    const versions = await listVersionsOf(session, identifier);
+    const equal = versions.find(({ digest }) => digest === registration.digest);
+    if (equal !== undefined) return equal.id;
+    const record = {
+      ...{ id: randomUUID(), namespace, name, version: (versions.at(-1)?.version ?? 0) + 1 },
+      ...registration,
+      ...{ principal: caller.principal.name, createdAtMillis: Date.now() },
+    };
+    await insertFunction(session, record);
+    await recordAudit(session, { contract: remoteContracts.createFunction, request, caller, objects: [identifier] });
+    return record.id;
+  });
+  return { job_id: formatIdentifier([...namespace, `${registrationPrefix}${id}`], delimiter) };
+};
+
+/** Returns the name of a new Function or secret. @throws CatalogError InvalidInput if LanceDB's clients reject it. */
+export function requireName(identifier: Identifier): string {
+  const name = identifier.at(-1) ?? "";
+  if (/^[A-Za-z0-9_.-]{1,255}$/.test(name)) return name;
+  throw new CatalogError(
+    "InvalidInput",
+    "id: the name must have 1 to 255 letters, digits, underscores, dots or hyphens",
+  );
+}
+
+/** Returns the Function that a job has registered; undefined for all other jobs. */
+export async function findRegistered(session: Session, job: Identifier): Promise<FunctionRecord | undefined> {
+  const id = job.at(-1) ?? "";
+  if (!id.startsWith(registrationPrefix)) return undefined;
+  const found = await findFunctionById(session, id.slice(registrationPrefix.length));
+  return found && formatIdentifier(found.namespace) === formatIdentifier(job.slice(0, -1)) ? found : undefined;
+}
+
+export const describeFunction: Handler<"describeFunction"> = async ({ id, version, database }, { store }) => {
+  const found = await findFunction(store.read, id, Number(version));
+  if (found !== undefined) return toFunctionVersion(found, database);
+  throw new CatalogError("FunctionNotFound", `the function ${formatIdentifier(id)} has no version ${version}`);
+};
+
+export const listFunctions: Handler<"listFunctions"> = async (request, { store }) => {
+  const { id: namespace, database } = request;
+  await requireNamespace(store.read, namespace);
+  const { items, ...page } = await readPage(
+    { name: "functions", key: z.tuple([keyText, z.int()]) },
+    request,
+    (after, limit) => listRecords(store.read, namespace, after, limit),
+    ({ name, version }): [string, number] => [name, version],
+  );
+  return { functions: items.map((record) => ({ definition: toFunctionVersion(record, database) })), ...page };
+};
+
+/** Drops a version that no column uses. */
+export const dropFunction: Handler<"dropFunction"> = async (request, catalog, caller) => {
+  const { store } = catalog;
+  const { id: identifier, version } = request;
+  const present = await findFunction(store.read, identifier, Number(version));
+  if (present === undefined) return { dropped: false };
+  const unused = await unusedBindings(present.id, catalog, caller);
+  await store.write(async (session) => {
+    const use = (await listUsesOf(session, present.id)).find((each) => !unused.has(each.id));
+    if (use !== undefined)
+      throw new CatalogError(
+        "InvalidInput",
+        `version: the column ${use.outputs[0]?.column} of the table ${formatIdentifier(use.table)} uses version ${version} of ${formatIdentifier(identifier)}. Drop the column first`,
+      );
+    await deleteFunction(session, present.id);
+    await recordAudit(session, { contract: remoteContracts.dropFunction, request, caller, objects: [identifier] });
+  });
+  return { dropped: true };
+};
+
+/** Returns the bindings to a Function whose columns another program removed from their table. */
+async function unusedBindings(
+  functionId: string,
+  { store, rows }: Catalog,
+  caller: AuthorizedCaller,
+): Promise<ReadonlySet<string>> {
+  const unused = new Set<string>();
+  for (const { id, table } of await listUsesOf(store.read, functionId)) {
+    const { result } = await rows.read("schema", { id: table, caller }, {});
+    if (result.fields.every(({ metadata }) => metadata?.[functionBindingKey] !== id)) unused.add(id);
+  }
+  return unused;
+}
+
+/** Lists the rows that Functions could not compute. The columns of a binding share the errors of their job. */
+export const listFunctionErrors: Handler<"listFunctionErrors"> = async (request, { store }) => {
+  const { column: asked, delimiter } = request;
+  const { id: tableId } = await requireTable(store.read, request.id);
+  const limit = Math.min(request.limit ?? functionErrorsMax, functionErrorsMax);
+  const job = request.job_id === undefined ? undefined : (parseIdentifier(request.job_id, delimiter).at(-1) ?? "");
+  const bindings = await listBindings(store.read, tableId);
+  const [first] = bindings.find(({ outputs }) => outputs.some(({ column }) => column === asked))?.outputs ?? [];
+  const filter = { tableId, jobId: job, column: first?.column ?? asked, limit: limit + 1 };
+  const found = await listErrors(store.read, filter);
+  return {
+    records: found.slice(0, limit).map((each) => ({
+      job_id: formatIdentifier([...request.id.slice(0, -1), each.jobId], delimiter),
+      fragment_id: each.fragmentId,
+      ...(each.rowOffset >= 0 && { row_offset: each.rowOffset }),
+      column: asked ?? each.column,
+      function: each.functionName,
+      function_version: String(each.functionVersion),
+      table_version: each.tableVersion,
+      error_type: each.errorType,
+      error_message: each.errorMessage,
+      created_at_millis: each.createdAtMillis,
+    })),
+    truncated: found.length > limit,
+  };
+};

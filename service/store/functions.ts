@@ -1,0 +1,208 @@
+import type { Identifier } from "@tiltyard/protocol";
+import type { Kysely } from "kysely";
+import { droppedNamespace, fromPath, toPath } from "./path.ts";
+import type { RecordOf, Schema } from "./schema.ts";
+import type { Session } from "./store.ts";
+import { keyOf, toStoredText } from "./transactions.ts";
+
+/** A version of a Function without its source. */
+export interface FunctionRecord extends Omit<RecordOf<"functions">, "namespace" | "content"> {
+  readonly namespace: Identifier;
+}
+
+const columns = ["id", "namespace", "name", "version", "definition", "digest", "principal", "createdAtMillis"] as const;
+
+function selectFunctions(db: Kysely<Schema>) {
+  return db.selectFrom("functions").select(columns);
+}
+
+function toFunction(row: Pick<RecordOf<"functions">, (typeof columns)[number]>): FunctionRecord {
+  return { ...row, namespace: fromPath(row.namespace) };
+}
+
+/** Inserts a version. Its namespace must exist. */
+export async function insertFunction({ db }: Session, record: FunctionRecord & { content: string }): Promise<void> {
+  await db
+    .insertInto("functions")
+    .values({ ...record, namespace: toPath(record.namespace) })
+    .execute();
+}
+
+/** Lists the versions of a name, the earliest first. */
+export async function listVersionsOf({ db }: Session, function_: Identifier): Promise<FunctionRecord[]> {
+  const { namespace, id: name } = keyOf(function_);
+  const versions = selectFunctions(db).where("namespace", "=", namespace).where("name", "=", name);
+  return (await versions.orderBy("version").execute()).map(toFunction);
+}
+
+export async function findFunction(
+  { db }: Session,
+  function_: Identifier,
+  version: number,
+): Promise<FunctionRecord | undefined> {
+  const { namespace, id: name } = keyOf(function_);
+  const versions = selectFunctions(db).where("namespace", "=", namespace).where("name", "=", name);
+  const row = await versions.where("version", "=", version).executeTakeFirst();
+  return row && toFunction(row);
+}
+
+export async function findFunctionById({ db }: Session, id: string): Promise<FunctionRecord | undefined> {
+  const row = await selectFunctions(db).where("id", "=", id).executeTakeFirst();
+  return row && toFunction(row);
+}
+
+/** Returns the source of a Function in Base64. */
+export async function readContent({ db }: Session, id: string): Promise<string> {
+  return (await db.selectFrom("functions").select("content").where("id", "=", id).executeTakeFirstOrThrow()).content;
+}
+
+/** Deletes a version with the bindings to it. */
+export async function deleteFunction({ db }: Session, id: string): Promise<void> {
+  await db.deleteFrom("functions").where("id", "=", id).execute();
+}
+
+/** The key of a version in lists. */
+export type FunctionKey = readonly [name: string, version: number];
+
+/** Lists the versions in a namespace that follow a key, by name and version. */
+export async function listFunctions(
+  { db }: Session,
+  namespace: Identifier,
+  after: FunctionKey = ["", 0],
+  limit: number,
+): Promise<FunctionRecord[]> {
+  const rows = await selectFunctions(db)
+    .where("namespace", "=", toPath(namespace))
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("name", "version"), ">", tuple(...after)))
+    .orderBy("name")
+    .orderBy("version")
+    .limit(limit)
+    .execute();
+  return rows.map(toFunction);
+}
+
+/** The columns of a table that a Function computes together, with the name and the version of the Function. */
+export interface BindingRecord extends RecordOf<"functionBindings"> {
+  readonly functionName: string;
+  readonly functionVersion: number;
+}
+
+function selectBindings(db: Kysely<Schema>) {
+  return db
+    .selectFrom("functionBindings as b")
+    .innerJoin("functions as f", "f.id", "b.functionId")
+    .selectAll("b")
+    .select(["f.name as functionName", "f.version as functionVersion"]);
+}
+
+export async function insertBinding({ db }: Session, binding: RecordOf<"functionBindings">): Promise<void> {
+  await db.insertInto("functionBindings").values(binding).execute();
+}
+
+export async function listBindings({ db }: Session, tableId: number): Promise<BindingRecord[]> {
+  return selectBindings(db).where("b.tableId", "=", tableId).orderBy("b.id").execute();
+}
+
+export async function findBinding({ db }: Session, id: string): Promise<BindingRecord | undefined> {
+  return selectBindings(db).where("b.id", "=", id).executeTakeFirst();
+}
+
+/** Lists the bindings to a Function on tables that have a name, with the names of the tables. */
+export async function listUsesOf({ db }: Session, functionId: string) {
+  const rows = await db
+    .selectFrom("functionBindings as b")
+    .innerJoin("tables as t", "t.id", "b.tableId")
+    .select(["b.id", "b.outputs", "t.namespace", "t.name"])
+    .where("b.functionId", "=", functionId)
+    .where("t.namespace", "!=", droppedNamespace)
+    .execute();
+  return rows.map(({ namespace, name, ...use }) => ({ ...use, table: [...fromPath(namespace), name] }));
+}
+
+export async function setOutputs(
+  { db }: Session,
+  { id, outputs }: Pick<BindingRecord, "id" | "outputs">,
+): Promise<void> {
+  await db.updateTable("functionBindings").set({ outputs }).where("id", "=", id).execute();
+}
+
+export async function deleteBinding({ db }: Session, id: string): Promise<void> {
+  await db.deleteFrom("functionBindings").where("id", "=", id).execute();
+}
+
+type Fragment = RecordOf<"functionFragments">;
+
+export async function listFragments({ db }: Session, bindingId: string): Promise<Fragment[]> {
+  const fragments = db.selectFrom("functionFragments").selectAll().where("bindingId", "=", bindingId);
+  return fragments.orderBy("fragmentId").execute();
+}
+
+/** Replaces the records of some fragments, and deletes those of others. */
+export async function putFragments(
+  { db }: Session,
+  bindingId: string,
+  fragments: readonly Omit<Fragment, "bindingId">[],
+  removed: readonly number[],
+): Promise<void> {
+  const changed = [...removed, ...fragments.map(({ fragmentId }) => fragmentId)];
+  if (changed.length === 0) return;
+  await db
+    .deleteFrom("functionFragments")
+    .where("bindingId", "=", bindingId)
+    .where("fragmentId", "in", changed)
+    .execute();
+  if (fragments.length === 0) return;
+  const rows = fragments.map((each) => ({ ...each, bindingId }));
+  await db.insertInto("functionFragments").values(rows).execute();
+}
+
+export type RowErrorRecord = RecordOf<"functionErrors">;
+
+/** Inserts the errors of rows of one job up to a maximum number for the job. A row has one error in a job. */
+export async function insertErrors(
+  { db }: Session,
+  errors: readonly RowErrorRecord[],
+  jobId: string,
+  most: number,
+): Promise<void> {
+  const { count } = await db
+    .selectFrom("functionErrors")
+    .select(({ fn }) => fn.countAll().as("count"))
+    .where("jobId", "=", jobId)
+    .executeTakeFirstOrThrow();
+  const rows = errors.slice(0, Math.max(0, most - Number(count)));
+  if (rows.length === 0) return;
+  const stored = rows.map((row) => ({ ...row, errorMessage: toStoredText(row.errorMessage) }));
+  await db
+    .insertInto("functionErrors")
+    .values(stored)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Lists the errors of rows of a table, those of the newest job first. */
+export async function listErrors(
+  { db }: Session,
+  {
+    tableId,
+    jobId,
+    column,
+    limit,
+  }: Pick<RowErrorRecord, "tableId"> & {
+    readonly jobId?: string | undefined;
+    readonly column?: string | undefined;
+    readonly limit: number;
+  },
+): Promise<RowErrorRecord[]> {
+  return db
+    .selectFrom("functionErrors")
+    .selectAll()
+    .where("tableId", "=", tableId)
+    .$if(jobId !== undefined, (query) => query.where("jobId", "=", jobId ?? ""))
+    .$if(column !== undefined, (query) => query.where("column", "=", column ?? ""))
+    .orderBy("jobId", "desc")
+    .orderBy("fragmentId")
+    .orderBy("rowOffset")
+    .limit(limit)
+    .execute();
+}

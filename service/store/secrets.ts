@@ -1,0 +1,46 @@
+import type { Identifier } from "@tiltyard/protocol";
+import { toPath } from "./path.ts";
+import type { RecordOf } from "./schema.ts";
+import type { Session } from "./store.ts";
+import { keyOf } from "./transactions.ts";
+
+/** A secret with its encrypted value. */
+export interface SecretRecord extends Omit<RecordOf<"secrets">, "namespace"> {
+  readonly namespace: Identifier;
+}
+
+export async function findSecret({ db }: Session, secret: Identifier): Promise<SecretRecord | undefined> {
+  const { namespace, id: name } = keyOf(secret);
+  const rows = db.selectFrom("secrets").selectAll().where("namespace", "=", namespace).where("name", "=", name);
+  const row = await rows.executeTakeFirst();
+  return row && { ...row, namespace: secret.slice(0, -1) };
+}
+
+/** Inserts a secret, or replaces its value. Its namespace must exist. */
+export async function putSecret({ db }: Session, record: SecretRecord): Promise<void> {
+  const { ciphertext, nonce, keyId, updatedAtMillis } = record;
+  await db
+    .insertInto("secrets")
+    .values({ ...record, namespace: toPath(record.namespace) })
+    .onConflict((conflict) =>
+      conflict.columns(["namespace", "name"]).doUpdateSet({ ciphertext, nonce, keyId, updatedAtMillis }),
+    )
+    .execute();
+}
+
+export async function deleteSecret({ db }: Session, secret: Identifier): Promise<void> {
+  const { namespace, id: name } = keyOf(secret);
+  await db.deleteFrom("secrets").where("namespace", "=", namespace).where("name", "=", name).execute();
+}
+
+/** Lists the names of the secrets in a namespace that follow a name, in order. */
+export async function listSecrets(
+  { db }: Session,
+  namespace: Identifier,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const names = db.selectFrom("secrets").select("name").where("namespace", "=", toPath(namespace));
+  const rows = await names.where("name", ">", after).orderBy("name").limit(limit).execute();
+  return rows.map(({ name }) => name);
+}
