@@ -1,0 +1,74 @@
+import { ownValue } from "@tiltyard/protocol";
+import { quotedName } from "../sql-text.ts";
+import { type ArrowField, readFields } from "./arrow-field.ts";
+
+/** The types of values that replace their dictionaries. */
+const dictionaryValues = ["utf8", "large_utf8", "binary", "large_binary"];
+
+/**
+ * Returns, for each column of a file by name, the SQL that replaces dictionary values by plain ones; undefined for a
+ * column without a dictionary or with values of an unsupported type.
+ */
+export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
+  return new Map(
+    readFields(file).fields.map((field) => {
+      const isPlain = field.dictionary === undefined || !dictionaryValues.includes(field.type.kind);
+      const type = isPlain ? undefined : sqlTypeOf(field);
+      return [field.name, type && `arrow_cast(${quotedName(field.name)}, '${type}')`];
+    }),
+  );
+}
+
+/** Returns the types of columns with fixed-size lists in the syntax of `arrow_cast`, by name. */
+export function fixedSizeListTypes(file: Buffer): ReadonlyMap<string, string> {
+  return new Map(
+    readFields(file).fields.flatMap((field) => {
+      const type = field.type.kind === "fixed_size_list" ? sqlTypeOf(field) : undefined;
+      return type === undefined ? [] : [[field.name, type] as const];
+    }),
+  );
+}
+
+const units = ["Second", "Millisecond", "Microsecond", "Nanosecond"];
+const plain: Readonly<Record<string, string>> = {
+  null: "Null",
+  bool: "Boolean",
+  utf8: "Utf8",
+  large_utf8: "LargeUtf8",
+  binary: "Binary",
+  large_binary: "LargeBinary",
+  date32: "Date32",
+  date64: "Date64",
+  list: "List",
+  large_list: "LargeList",
+};
+
+/** Returns the type of the values of a field in the syntax of `arrow_cast`; undefined for a type that it lacks. */
+function sqlTypeOf({ type, children: [item] }: ArrowField): string | undefined {
+  const { kind, protocol, parameters } = type;
+  const [first, second, third] = parameters;
+  const items = item && sqlTypeOf(item);
+  switch (kind) {
+    case "int":
+      return `${second === 1 ? "Int" : "UInt"}${first}`;
+    case "float":
+      return protocol.replace("float", "Float");
+    case "decimal":
+      return `Decimal${third}(${first}, ${second})`;
+    case "fixed_size_binary":
+      return `FixedSizeBinary(${first})`;
+    case "time":
+      return `Time${second}(${units[Number(first)]})`;
+    case "duration":
+      return `Duration(${units[Number(first)]})`;
+    case "timestamp":
+      return `Timestamp(${units[Number(first)]}, ${typeof second === "string" ? `Some("${second}")` : "None"})`;
+    case "fixed_size_list":
+      return items && `FixedSizeList(${first}, ${items})`;
+    case "list":
+    case "large_list":
+      return items && `${ownValue(plain, kind)}(${items})`;
+    default:
+      return ownValue(plain, protocol);
+  }
+}

@@ -1,0 +1,60 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { withEmptyBatch } from "./arrow/empty-batch.ts";
+import { convertLegacyBlobs } from "./arrow/legacy-blobs.ts";
+import { type ByteReader, fileBytes } from "./arrow/message-stream.ts";
+import { splitStream } from "./arrow/split-stream.ts";
+import { requireNoValues } from "./computed-column.ts";
+import type { OpenTable } from "./open-table.ts";
+import type { Written } from "./wire.ts";
+
+/**
+ * Writes the rows of an Arrow stream into a table. Rows that fit into one file are one commit, which the library
+ * rebases onto concurrent commits. A longer stream becomes several versions that the catalog holds back and publishes
+ * at once, so that no reader sees a part as the latest version. Publishing fails if another writer has committed
+ * meanwhile.
+ *
+ * @throws CatalogError InvalidInput, PayloadTooLarge
+ */
+export async function writeRows(
+  dataset: OpenTable,
+  reader: ByteReader,
+  mode: "append" | "overwrite",
+): Promise<Written> {
+  let rows = 0;
+  let files = 0;
+  let version = 0;
+  for await (const part of splitStream(reader)) {
+    requireNoValues(dataset.computed, part.file);
+    const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
+    const columns = hasNewColumns ? convertLegacyBlobs(part.file) : undefined;
+    const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];
+    if (files === 0 && (written.length > 1 || !part.isLast)) await dataset.hold();
+    for (const each of written) {
+      // The library adds no file without a batch.
+      const file = () => (each.rows === 0 ? withEmptyBatch(each.file) : each.file);
+      version =
+        files === 0 && dataset.isEmpty
+          ? await dataset.create(each.file)
+          : (await dataset.raw.add(file(), files === 0 ? mode : "append")).version;
+      rows += each.rows;
+      files += 1;
+    }
+  }
+  return { rows, version };
+}
+
+/**
+ * Reads the rows of an Arrow stream as one file.
+ *
+ * @throws CatalogError InvalidInput; PayloadTooLarge if the rows exceed one file.
+ */
+export async function readOneFile(reader: ByteReader): Promise<Buffer> {
+  for await (const { file, isLast } of splitStream(reader)) {
+    if (isLast) return file;
+    throw new CatalogError(
+      "PayloadTooLarge",
+      `a merge has at most ${fileBytes.most} bytes of rows. Send several merges`,
+    );
+  }
+  throw new Error("a stream has one file at least");
+}
