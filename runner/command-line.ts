@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { createManagementClient, JobsApi, requiredCatalog } from "@tiltyard/client";
 import { formatError } from "@tiltyard/protocol";
 import { onNpmExit } from "@tiltyard/protocol/parent";
@@ -8,34 +9,35 @@ import { KeptRay } from "./local-ray.ts";
 import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
 import { RayPlatform } from "./ray-platform.ts";
 import { Reconciler } from "./reconcile.ts";
-import { repeat } from "./repeat.ts";
+import { backoff, repeat } from "./repeat.ts";
 import { version } from "./version.ts";
 
 interface Options extends KubernetesOptions {
   readonly local?: boolean;
-  readonly standbyMinutes?: number;
+  readonly standbyMinutes: number;
   readonly address?: string;
-  readonly catalog?: string;
+  readonly url?: string;
   readonly numCpus?: number;
   readonly maxJobs: number;
   readonly maxJobsPerPrincipal: number;
   readonly attempts: number;
   readonly leaseSeconds: number;
-  readonly roomMinutes: number;
+  readonly capacityTimeoutMinutes: number;
 }
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
-const localStandbyMinutes = 10;
 const cancelGraceMs = 6_000;
+/** The time in which a stopping runner may still call the catalog. */
+const handOverTimeoutMs = 2_000;
 /** The time in which another runner may still submit an attempt that it has claimed. */
 const resubmitMs = 5_000;
 /** The time in which the packages of a manifest should be installed. */
-const startMs = 15 * 60_000;
+const startTimeoutMs = 15 * 60_000;
 /**
  * The ratio of the time before a takeover to the lease, after which an attempt without a heartbeat stops itself. It
  * ensures that two attempts never run at once.
  */
-const takeOverFactor = 1.5;
+const heartbeatTimeoutFactor = 1.5;
 
 /**
  * Runs a command line with the streams and the environment of this process and sets the exit code. Prints errors. The
@@ -63,20 +65,21 @@ function tiltyardRunner(): Command {
     .option("--local", "start a Ray on this machine")
     .option(
       "--standby-minutes <number>",
-      "how long a process waits for the next job; 0 for none. 10 with --local, 0 on Kubernetes",
+      "with --local: how long a process waits for the next job; 0 for none",
       countOrZero,
+      10,
     )
     .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
     .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")
     .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
     .option("--address <url>", "use the Ray with this dashboard; its token: RAY_AUTH_TOKEN")
-    .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+    .option("--url <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
     .option("--num-cpus <number>", "CPUs of the Ray that is started; those of the machine when absent", count)
     .option("--max-jobs <number>", "the most jobs at a time", count, 2)
     .option("--max-jobs-per-principal <number>", "the maximum number of concurrent jobs of one principal", count, 2)
     .option("--attempts <number>", "the maximum number of attempts of a job", count, 3)
     .option("--lease-seconds <number>", "how long an attempt runs without an accepted heartbeat", count, 60)
-    .option("--room-minutes <number>", "how long an attempt waits for room on the cluster", count, 60)
+    .option("--capacity-timeout-minutes <number>", "how long an attempt waits for nodes or workers", count, 60)
     .action(run)
     .exitOverride();
 }
@@ -99,37 +102,46 @@ async function run(options: Options): Promise<void> {
   using _ = onNpmExit(() => stopped.abort());
   const environment = readConfig(process.env);
   const catalog = catalogOf(options);
-  await using ray = rayOf(options, environment, signal);
-  const standbyMinutes = options.standbyMinutes ?? (options.local === true ? localStandbyMinutes : 0);
-  const where = {
-    catalogUrl: catalog.url,
-    leaseSeconds: options.leaseSeconds,
-    standbyMs: standbyMinutes * 60_000,
+  let reconciler: Reconciler | undefined;
+  // It runs after the end of the Ray that this process started, so that no attempt on it still runs.
+  await using _handOver = {
+    [Symbol.asyncDispose]: async () => {
+      if (options.local !== true || options.address !== undefined) return;
+      await Promise.race([reconciler?.handOver(), sleep(handOverTimeoutMs)]).catch((error) => log(formatError(error)));
+    },
   };
-  const rayPlatform = ray === undefined ? undefined : new RayPlatform({ ...where, ray: () => ray.get() });
+  await using ray = rayOf(options, environment, signal);
+  const where = { catalogUrl: catalog.url, leaseSeconds: options.leaseSeconds };
+  const standbyMs = options.standbyMinutes * 60_000;
+  const rayPlatform = ray === undefined ? undefined : new RayPlatform({ ...where, standbyMs, ray: () => ray.get() });
   const { platform, reap } =
     rayPlatform === undefined ? await openRayJobs(options, where) : { platform: rayPlatform, reap: async () => {} };
   const jobs = new CatalogJobs(createManagementClient(catalog));
-  const reconciler = new Reconciler(
+  const started = new Reconciler(
     { jobs, platform },
     {
       attempts: options.attempts,
       jobs: options.maxJobs,
       jobsPerPrincipal: options.maxJobsPerPrincipal,
-      takeOverMs: options.leaseSeconds * 1_000 * takeOverFactor,
+      heartbeatTimeoutMs: options.leaseSeconds * 1_000 * heartbeatTimeoutFactor,
       cancelGraceMs,
       resubmitMs,
-      startMs,
-      roomMs: options.roomMinutes * 60_000,
+      retry: backoff,
+      startTimeoutMs,
+      capacityTimeoutMs: options.capacityTimeoutMinutes * 60_000,
     },
     ({ job, text }) => log(`job ${job}: ${text}`),
   );
+  reconciler = started;
   try {
     await platform.list();
     log(`running the jobs of ${catalog.url}`);
     await Promise.all([
       repeat(
-        () => reconciler.reconcile(),
+        async () => {
+          await started.reconcile();
+          await rayPlatform?.prepare();
+        },
         // A process that waits for a job starts it sooner than the next pass.
         { pauseMs: pauseMs.passes, signal, log, wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew() },
       ),
@@ -152,8 +164,8 @@ function rayOf({ address, local, numCpus }: Options, environment: Environment, s
 }
 
 /** Returns the catalog that the commands of `tiltyard` call, with a key. @throws Error without a key. */
-function catalogOf({ catalog }: Options): { readonly url: string; readonly apiKey: string } {
-  const { url, apiKey } = requiredCatalog({ ...(catalog !== undefined && { catalog }) });
+function catalogOf(options: Options): { readonly url: string; readonly apiKey: string } {
+  const { url, apiKey } = requiredCatalog(options);
   if (apiKey === undefined) throw new Error("set TILTYARD_API_KEY to a key of the catalog with the role runner");
   return { url, apiKey };
 }

@@ -1,5 +1,5 @@
 import { CatalogRequestError, type ManagementClient } from "@tiltyard/client";
-import { type Job, openStatuses, parseIdentifier, type TransactionStatus } from "@tiltyard/protocol";
+import { durationText, isOpen, type Job, type JobSummary, openStatuses, parseIdentifier } from "@tiltyard/protocol";
 import { asText } from "./job-text.ts";
 
 /** The operations that open jobs. */
@@ -10,17 +10,20 @@ const jobOperations: readonly string[] = [
   "BuildTableIndex",
   "CleanUpTable",
 ];
+/** The number of the latest jobs that are compared with the previous list. */
+const latestJobs = 10;
 /** The prefix of the reason of a waiting job. */
 const waitsFor = "Waiting: ";
 
 /** An open job of the catalog. */
 export type OpenJob = Pick<
-  Job,
+  JobSummary,
   | "operation"
   | "objects"
   | "principal"
-  | "parameters"
+  | "priority"
   | "attempt"
+  | "interruptions"
   | "started_at_millis"
   | "heartbeat"
   | "reason"
@@ -29,6 +32,9 @@ export type OpenJob = Pick<
   /** The id in the response to the request that opened the job. */
   readonly id: string;
 };
+
+/** A job with the parameters that its start needs. */
+export type StartableJob = OpenJob & Pick<Job, "parameters">;
 
 /** The end of an attempt: its reason, and the last lines of its output if the platform has them. */
 export interface AttemptEnd {
@@ -39,6 +45,8 @@ export interface AttemptEnd {
 /** The open jobs of a catalog and their attempts. */
 export class CatalogJobs {
   readonly #management: ManagementClient;
+  /** The jobs of the previous list. */
+  #listed: ReadonlySet<string> = new Set();
 
   constructor(management: ManagementClient) {
     this.#management = management;
@@ -54,21 +62,43 @@ export class CatalogJobs {
         ascending: true,
         ...(pageToken !== undefined && { page_token: pageToken }),
       });
-      jobs.push(...page.jobs.filter(isForRunners).map(({ job_id: id, ...job }) => ({ id, ...job })));
+      jobs.push(...page.jobs.filter(isForRunners).map(toOpenJob));
       pageToken = page.page_token ?? undefined;
     } while (pageToken !== undefined);
+    this.#listed = new Set(jobs.map(({ id }) => id));
     return jobs;
   }
 
-  /** Reports whether a job waits for its first attempt. */
+  /** Reports whether one of the latest jobs is not in the previous list. A job that waits for its turn is. */
   async hasNew(): Promise<boolean> {
-    return (await this.listOpen()).some(({ attempt }) => attempt === 0);
+    const { jobs } = await this.#management.listJobs({ status: ["Queued"], limit: latestJobs });
+    return jobs.some((job) => isForRunners(job) && !this.#listed.has(job.job_id));
   }
 
-  /** Returns the status of a job and whether its attempt has started; no status if the catalog does not know the job. */
-  async stateOf(id: string): Promise<{ readonly status: TransactionStatus | undefined; readonly hasStarted: boolean }> {
+  /** Returns a job with its parameters, which lists do not contain; undefined if the job does not exist. */
+  async startable(job: OpenJob): Promise<StartableJob | undefined> {
+    const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(job.id) }));
+    return described && { ...job, parameters: described.job.parameters };
+  }
+
+  /**
+   * Returns why no attempt at a job may run, such as `Canceled`, `paused` or `gone`, undefined if one may; and whether its
+   * latest attempt has started.
+   */
+  async stateOf(id: string): Promise<{ readonly stopped: string | undefined; readonly hasStarted: boolean }> {
+    const { job } = (await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }))) ?? {};
+    const hasStarted = job?.started_at_millis !== undefined;
+    if (job === undefined || !isOpen(job)) return { stopped: job?.status ?? "gone", hasStarted };
+    return { stopped: job.paused_at_millis === undefined ? undefined : "paused", hasStarted };
+  }
+
+  /** Returns how a job ended and the duration of its latest attempt; undefined for an open or unknown job. */
+  async outcomeOf(id: string): Promise<string | undefined> {
     const described = await unlessMoved(() => this.#management.describeJob({ id: parseIdentifier(id) }));
-    return { status: described?.job.status, hasStarted: described?.job.started_at_millis !== undefined };
+    const { status, reason, started_at_millis: started, ended_at_millis: ended } = described?.job ?? {};
+    if (ended === undefined) return undefined;
+    const took = started === undefined ? "before it started" : `after ${durationText((ended - started) / 1_000)}`;
+    return `${status} ${took}${reason === undefined ? "" : `: ${reason.split("\n", 1)[0]}`}`;
   }
 
   /**
@@ -98,22 +128,29 @@ export class CatalogJobs {
    * Sends a heartbeat for an attempt that has not started, with the reason why it waits. @returns False if it was
    * superseded.
    */
-  async beat({ id, attempt, reason }: OpenJob, lack: string | undefined): Promise<boolean> {
-    const waiting = lack !== undefined ? waitFor(lack) : isWaiting(reason) ? "" : undefined;
+  async heartbeat({ id, attempt, reason }: OpenJob, waitReason: string | undefined): Promise<boolean> {
+    const waiting = waitReason !== undefined ? waitFor(waitReason) : isWaiting(reason) ? "" : undefined;
     const request = { id: parseIdentifier(id), attempt, reason: waiting };
     return (await unlessMoved(() => this.#management.heartbeatJobAttempt(request))) !== undefined;
   }
 
   /** Records why a running job waits, or that it no longer waits. */
-  async reportLack(job: OpenJob, lack: string | undefined): Promise<void> {
-    const isKnown = lack === undefined ? !isWaiting(job.reason) : job.reason === waitFor(lack);
-    if (!isKnown) await this.beat(job, lack);
+  async reportWaitReason(job: OpenJob, waitReason: string | undefined): Promise<void> {
+    const isKnown = waitReason === undefined ? !isWaiting(job.reason) : job.reason === waitFor(waitReason);
+    if (!isKnown) await this.heartbeat(job, waitReason);
   }
 
   /** Records the end of an attempt unless its end has a reason already. Another attempt may follow. */
   async end({ id, attempt, reason }: OpenJob, describe: () => Promise<AttemptEnd>): Promise<void> {
     if (reason !== undefined && !isWaiting(reason)) return;
     const request = { id: parseIdentifier(id), attempt, ...asTexts(await describe()) };
+    await unlessMoved(() => this.#management.finishJobAttempt(request));
+  }
+
+  /** Ends an attempt of a stopped runner, so that it does not count and another one may follow at once. */
+  async handOver({ id, attempt, started_at_millis: started }: OpenJob): Promise<void> {
+    if (started === undefined) return void (await this.release(id, attempt));
+    const request = { id: parseIdentifier(id), attempt, interrupted: true, reason: "the runner stopped" };
     await unlessMoved(() => this.#management.finishJobAttempt(request));
   }
 
@@ -133,14 +170,21 @@ async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer 
   }
 }
 
+function toOpenJob({ job_id: id, ...job }: JobSummary): OpenJob {
+  const { operation, objects, principal, priority, attempt, interruptions } = job;
+  const { started_at_millis, heartbeat, reason, platform } = job;
+  const latest = { attempt, interruptions, started_at_millis, heartbeat, reason, platform };
+  return { id, operation, objects, principal, priority, ...latest };
+}
+
 /** Reports whether runners execute a job. A Running job without an attempt is executed by the client that set its status. */
-function isForRunners({ operation, status, attempt }: Job): boolean {
-  return jobOperations.includes(operation) && (status === "Queued" || attempt > 0);
+function isForRunners({ operation, status, attempt, paused_at_millis: paused }: JobSummary): boolean {
+  return jobOperations.includes(operation) && (status === "Queued" || attempt > 0) && paused === undefined;
 }
 
 /** Returns the reason of a waiting job. */
-function waitFor(lack: string): string {
-  return asText(`${waitsFor}${lack}`);
+function waitFor(waitReason: string): string {
+  return asText(`${waitsFor}${waitReason}`);
 }
 
 function asTexts({ reason, log_tail: log }: AttemptEnd): AttemptEnd {

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { type LocalRay, readyWorkerSettings, startLocalRay } from "@tiltyard/client";
+import { lastLinesOf } from "./job-text.ts";
 
 /** A Ray of this machine that starts for the first job and restarts after its death. */
 export class KeptRay implements AsyncDisposable {
@@ -26,7 +27,7 @@ export class KeptRay implements AsyncDisposable {
     // The scope may have stopped the Ray meanwhile.
     this.#signal.throwIfAborted();
     if (present !== undefined) {
-      this.#log("Ray has ended; starting another one");
+      this.#log(`Ray has ended; starting another one. Its last output:\n${lastLinesOf(present.printed)}`);
       await present[Symbol.asyncDispose]();
     }
     this.#started = this.#start();

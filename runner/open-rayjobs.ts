@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect, fromStackOutputs, parseStackOutputs, RayClusterApi, reapRayClusters } from "@tiltyard/client";
-import { type ClusterParameters, parseJobCluster, runnerRights, standbyRights } from "@tiltyard/protocol";
+import { type ClusterParameters, parseJobCluster, runnerRights } from "@tiltyard/protocol";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { Platform } from "./platform.ts";
@@ -20,7 +20,7 @@ const RunnerFile = z.strictObject({
   /** The namespaces of the teams' jobs, by the name of the team, which is the first namespace of its tables. */
   teams: z.record(z.string(), z.strictObject({ namespace: z.string(), queue: z.string().optional() })).default({}),
 });
-type Place = z.output<typeof RunnerFile>["teams"][string];
+type TeamNamespace = z.output<typeof RunnerFile>["teams"][string];
 
 /** The platform of jobs on Kubernetes, with the deletion of orphaned Ray clusters. */
 interface RayJobs {
@@ -36,26 +36,26 @@ interface RayJobs {
  */
 export async function openRayJobs(
   { stackOutputs, file, queue }: KubernetesOptions,
-  where: { readonly catalogUrl: string; readonly leaseSeconds: number; readonly standbyMs: number },
+  where: { readonly catalogUrl: string; readonly leaseSeconds: number },
 ): Promise<RayJobs> {
   const outputs = stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
   const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
   const given = parseFile(file === undefined ? { rayClusters: { default: {} } } : read(file));
-  const ofStack: Readonly<Record<string, Place>> = Object.fromEntries(
+  const ofStack: Readonly<Record<string, TeamNamespace>> = Object.fromEntries(
     Object.entries(outputs?.teams ?? {}).map(([name, { namespace }]) => [name, { namespace, queue: outputs?.queue }]),
   );
   const templates = templatesOf(given.rayClusters, stack);
-  const [first]: (ClusterParameters | undefined)[] = Object.values(templates);
+  const [first] = templates.values();
   if (first === undefined) throw new Error("the file of the runner names no Ray cluster");
   const config = await connect(first);
-  const open = async (place: Place, team?: string) => {
-    const api = await requireRights(new RayJobApi(config, place.namespace), where.standbyMs > 0);
-    const inPlace = templatesOf(given.rayClusters, stack, place.namespace);
-    return new RayJobPlatform({ ...where, api, templates: inPlace, queue: place.queue, team });
+  const open = async (target: TeamNamespace, team?: string) => {
+    const api = await requireRights(new RayJobApi(config, target.namespace));
+    const templates = templatesOf(given.rayClusters, stack, target.namespace);
+    return new RayJobPlatform({ ...where, api, templates, queue: target.queue, team });
   };
   const own = await open({ namespace: first.namespace, queue });
   const teams = Object.entries({ ...ofStack, ...given.teams });
-  const ofTeams = await Promise.all(teams.map(async ([name, place]) => [name, await open(place, name)] as const));
+  const ofTeams = await Promise.all(teams.map(async ([name, target]) => [name, await open(target, name)] as const));
   const clusters = [first.namespace, ...teams.map(([, { namespace }]) => namespace)].map(
     (namespace) => new RayClusterApi(config, namespace),
   );
@@ -69,8 +69,8 @@ export async function openRayJobs(
   };
 }
 
-async function requireRights(api: RayJobApi, hasStandby: boolean): Promise<RayJobApi> {
-  const missing = await api.missingRights([...runnerRights, ...(hasStandby ? standbyRights : [])]);
+async function requireRights(api: RayJobApi): Promise<RayJobApi> {
+  const missing = await api.missingRights(runnerRights);
   if (missing.length === 0) return api;
   throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${api.namespace}: docs/guides/jobs.md`);
 }
@@ -81,7 +81,7 @@ async function requireRights(api: RayJobApi, hasStandby: boolean): Promise<RayJo
  * @param stack The default parameters.
  * @throws ParameterError; Error for an invalid file.
  */
-export function templatesIn(content: unknown, stack: object): Readonly<Record<string, ClusterParameters>> {
+export function templatesIn(content: unknown, stack: object): ReadonlyMap<string, ClusterParameters> {
   return templatesOf(parseFile(content).rayClusters, stack);
 }
 
@@ -97,10 +97,10 @@ function templatesOf(
   rayClusters: z.output<typeof RunnerFile>["rayClusters"],
   stack: object,
   namespace?: string,
-): Readonly<Record<string, ClusterParameters>> {
-  const place = namespace === undefined ? {} : { namespace };
-  return Object.fromEntries(
-    Object.entries(rayClusters).map(([name, given]) => [name, parseJobCluster(name, stack, given, place)]),
+): ReadonlyMap<string, ClusterParameters> {
+  const overrides = namespace === undefined ? {} : { namespace };
+  return new Map(
+    Object.entries(rayClusters).map(([name, given]) => [name, parseJobCluster(name, stack, given, overrides)]),
   );
 }
 

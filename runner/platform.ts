@@ -1,5 +1,5 @@
 import { defaultDelimiter, parseIdentifier, problemOfIdentifier } from "@tiltyard/protocol";
-import type { OpenJob } from "./jobs.ts";
+import type { StartableJob } from "./jobs.ts";
 
 /**
  * The state of an attempt on its platform. A queued attempt waits for its admission, which may last any time. A waiting
@@ -15,12 +15,12 @@ export interface PlatformAttempt {
   /** The platform's reason for its end. */
   readonly message: string | undefined;
   /** The platform's reason for its wait; undefined if no missing resource is known. */
-  readonly lack?: string | undefined;
+  readonly waitReason?: string | undefined;
 }
 
 export interface StartRequest {
   /** The job with the platform that the attempt was claimed for. */
-  readonly job: OpenJob;
+  readonly job: StartableJob;
   readonly number: number;
   /** The API key of the job. */
   readonly apiKey: string;
@@ -30,11 +30,7 @@ export interface StartRequest {
 export interface Platform {
   /** Lists all attempts that were started here and are not forgotten yet. */
   list(): Promise<readonly PlatformAttempt[]>;
-  /**
-   * Starts an attempt unless it exists. After any other error than the following ones, the attempt may exist.
-   *
-   * @throws NeedsError; PlaceLostError
-   */
+  /** Starts an attempt unless it exists. After any other error than NeedsError, the attempt may exist. @throws NeedsError */
   start(request: StartRequest): Promise<void>;
   /** Stops an attempt, which need not exist. */
   stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void>;
@@ -43,9 +39,7 @@ export interface Platform {
   /** Returns the last lines of its output; empty if they are unavailable. */
   lastLines(attempt: PlatformAttempt): Promise<string>;
   /** Returns the properties of the job that show users where an attempt runs. */
-  describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>>;
-  /** Keeps resources ready for the next attempt if it is configured to. @param attempts The latest list of this runner. */
-  prepare(attempts: readonly PlatformAttempt[]): Promise<void>;
+  describe(job: StartableJob, number: number): Promise<Readonly<Record<string, string>>>;
 }
 
 /**
@@ -70,11 +64,6 @@ export function argumentsOf(jobId: string, number: number, leaseSeconds: number)
 export function entrypointOf(jobId: string, number: number, leaseSeconds: number): string {
   const quoted = `'${jobId.replaceAll("'", `'\\''`)}'`;
   return ["python -m tiltyard.job", ...argumentsOf(jobId, number, leaseSeconds).slice(0, -1), quoted].join(" ");
-}
-
-/** The place that an attempt was claimed for serves another attempt or does not exist. The attempt has not begun. */
-export class PlaceLostError extends Error {
-  override readonly name = "PlaceLostError";
 }
 
 /** An error about resources that a job needs and the platform will never have, as a sentence for the job's principal. */

@@ -1,6 +1,6 @@
 import { type JobDetails, JobError } from "@tiltyard/client";
 import { lastLinesOf } from "./job-text.ts";
-import type { OpenJob } from "./jobs.ts";
+import type { StartableJob } from "./jobs.ts";
 import {
   type AttemptState,
   argumentsOf,
@@ -171,13 +171,13 @@ export class RayPlatform implements Platform {
     }
   }
 
-  async describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
+  async describe(job: StartableJob, number: number): Promise<Readonly<Record<string, string>>> {
     const ray = await this.#options.ray();
     const next = this.#waitsFor(job, ray) ? this.#standby?.submissionId : undefined;
     return { ray_address: ray.dashboardUrl, ray_submission_id: next ?? this.#submissionOf(job.id, number) };
   }
 
-  #waitsFor({ parameters }: OpenJob, ray: SubmittedRay): boolean {
+  #waitsFor({ parameters }: StartableJob, ray: SubmittedRay): boolean {
     try {
       return this.#standby?.fits(ray, runtimeOf(parameters.manifest).env) ?? false;
     } catch (error) {

@@ -9,7 +9,7 @@ import {
   type V1Secret,
 } from "@kubernetes/client-node";
 import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/client";
-import type { runnerRights, standbyRights } from "@tiltyard/protocol";
+import type { runnerRights } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
 /** The label that only objects of this runner have. */
@@ -34,7 +34,7 @@ export interface RayJobObject extends KubernetesObject {
 /** KubeRay's statuses of an ended RayJob. */
 const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
 
-type Right = (typeof runnerRights | typeof standbyRights)[number];
+type Right = (typeof runnerRights)[number];
 
 export function hasEnded({ status }: RayJobObject): boolean {
   return ended.includes(status?.jobDeploymentStatus);
@@ -102,49 +102,6 @@ export class RayJobApi extends NamespaceApi {
   async delete(name: string): Promise<void> {
     await this.unless([404], `delete the RayJob ${name}`, () =>
       this.objects.deleteNamespacedCustomObject({ ...this.#where, name, propagationPolicy: "Background" }),
-    );
-  }
-
-  /**
-   * Replaces an annotation by others, so that only one of several runners succeeds.
-   *
-   * @returns undefined if the RayJob does not exist or its annotation has another value. @throws KubernetesError
-   */
-  async exchangeAnnotation(
-    name: string,
-    [old, value]: readonly [name: string, value: string],
-    others: Readonly<Record<string, string>>,
-  ): Promise<RayJobObject | undefined> {
-    const pathOf = (annotation: string) => `/metadata/annotations/${annotation.replaceAll("/", "~1")}`;
-    const body = [
-      { op: "test", path: pathOf(old), value },
-      { op: "remove", path: pathOf(old) },
-      ...Object.entries(others).map(([added, text]) => ({ op: "add", path: pathOf(added), value: text })),
-    ];
-    return this.unless([404, 422], `annotate the RayJob ${name}`, () =>
-      this.objects.patchNamespacedCustomObject(
-        { ...this.#where, name, body },
-        setHeaderOptions("Content-Type", PatchStrategy.JsonPatch),
-      ),
-    );
-  }
-
-  /** Deletes a RayJob with its cluster if it exists and was not changed since it was read. @throws KubernetesError */
-  async deleteUnchanged({ metadata: { name = "", resourceVersion = "" } = {} }: RayJobObject): Promise<void> {
-    const body = { preconditions: { resourceVersion }, propagationPolicy: "Background" };
-    await this.unless([404, 409], `delete the RayJob ${name}`, () =>
-      this.objects.deleteNamespacedCustomObject({ ...this.#where, name, body }),
-    );
-  }
-
-  /** Annotates a pod. @throws KubernetesError */
-  async annotatePod(name: string, annotations: Readonly<Record<string, string>>): Promise<void> {
-    const body = { metadata: { annotations } };
-    await this.unless([404], `annotate the pod ${name}`, () =>
-      this.core.patchNamespacedPod(
-        { namespace: this.namespace, name, body },
-        setHeaderOptions("Content-Type", PatchStrategy.MergePatch),
-      ),
     );
   }
 

@@ -11,21 +11,18 @@ import {
 import { formatIdentifier } from "@tiltyard/protocol";
 import { definedCluster } from "./defined-cluster.ts";
 import { lastLinesOf } from "./job-text.ts";
-import type { OpenJob } from "./jobs.ts";
+import type { StartableJob } from "./jobs.ts";
 import {
   type AttemptState,
-  argumentsOf,
   bareIdOf,
   entrypointOf,
   isJobId,
   NeedsError,
-  PlaceLostError,
   type Platform,
   type PlatformAttempt,
   type StartRequest,
 } from "./platform.ts";
 import { hasEnded, managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
-import { type RayJobIn, RayJobStandby } from "./rayjob-standby.ts";
 import { type Runtime, runtimeOf } from "./runtime-env.ts";
 
 const attemptAnnotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
@@ -41,8 +38,6 @@ const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as co
 /** The statuses of the API server for an invalid object. */
 const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
-/** The key of a Secret with the arguments of the command of an attempt. */
-const argumentsFile = "attempt.json";
 
 /** KubeRay's statuses of a RayJob that Kueue has not admitted yet. */
 const suspended: readonly (string | undefined)[] = ["Suspended", "Suspending"];
@@ -50,48 +45,36 @@ const suspended: readonly (string | undefined)[] = ["Suspended", "Suspending"];
 export interface RayJobOptions {
   readonly api: RayJobApi;
   /** The Ray clusters by the name in a request's `cluster`. */
-  readonly templates: Readonly<Record<string, ClusterParameters>>;
+  readonly templates: ReadonlyMap<string, ClusterParameters>;
   /** The queue of Kueue; undefined without one. */
   readonly queue: string | undefined;
   /** The team of the jobs; undefined for jobs of no team. */
   readonly team?: string | undefined;
   readonly catalogUrl: string;
   readonly leaseSeconds: number;
-  /** The time in milliseconds in which a RayJob waits for the next attempt; 0 for none. */
-  readonly standbyMs: number;
 }
 
 /**
- * Runs each attempt as a RayJob of KubeRay on a separate Ray cluster. Its name is derived from the attempt, unless the
- * RayJob has waited for it, so only one of several runners can start it. The cluster contains all state that runners
- * share.
+ * Runs each attempt as a RayJob of KubeRay on a separate Ray cluster. Its name is derived from the attempt, so only one of
+ * several runners can start it. The API server has all state that runners share.
  */
 export class RayJobPlatform implements Platform {
   readonly #options: RayJobOptions;
-  readonly #standby: RayJobStandby;
-  /** The names of the RayJobs of open attempts, as they were listed or started. */
-  #names = new Map<string, string>();
 
   constructor(options: RayJobOptions) {
     this.#options = options;
-    this.#standby = new RayJobStandby(options.api, options.standbyMs);
   }
 
   async list(): Promise<readonly PlatformAttempt[]> {
     const rayJobs = await this.#options.api.list();
     const found = rayJobs.flatMap((rayJob) => toAttempt(rayJob).map((attempt) => ({ attempt, rayJob })));
     const waiting = await this.#waitingPods(found.map(({ rayJob }) => rayJob));
-    this.#standby.observe(rayJobs);
-    this.#names = new Map(
-      found.map(({ attempt, rayJob }) => [nameOf(attempt.jobId, attempt.number), rayJob.metadata?.name ?? ""]),
-    );
     return Promise.all(
-      found.map(async ({ attempt, rayJob }) => ({ ...attempt, lack: await this.#lackOf(attempt, rayJob, waiting) })),
+      found.map(async ({ attempt, rayJob }) => ({
+        ...attempt,
+        waitReason: await this.#waitReasonOf(attempt, rayJob, waiting),
+      })),
     );
-  }
-
-  async prepare(attempts: readonly PlatformAttempt[]): Promise<void> {
-    await this.#standby.prepare(attempts, this.#names.size > 0);
   }
 
   /** Returns the pending pods of the Ray clusters in use. */
@@ -102,7 +85,7 @@ export class RayJobPlatform implements Platform {
     );
   }
 
-  async #lackOf(
+  async #waitReasonOf(
     { state }: PlatformAttempt,
     { status }: RayJobObject,
     waiting: readonly V1Pod[],
@@ -121,30 +104,17 @@ export class RayJobPlatform implements Platform {
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
-    const { api, leaseSeconds } = this.#options;
+    const { api } = this.#options;
     const name = nameOf(job.id, number);
-    const place = this.#placeOf(job) ?? name;
-    const annotations = annotationsOf(job.id, number);
-    const rayJobIn = this.#rayJobFor(job);
-    this.#standby.expect(rayJobIn);
-    this.#names.set(name, place);
-    if (place !== name) {
-      const secret = { apiKey, [argumentsFile]: JSON.stringify(argumentsOf(job.id, number, leaseSeconds)) };
-      if (await this.#standby.assign({ name: place, rayJobIn, annotations, secret })) return;
-      throw new PlaceLostError(`the RayJob ${place} no longer waits for an attempt`);
-    }
-    await this.#standby.deleteAll();
+    const rayJob = this.#rayJobOf(job, number);
     // The key must exist before the pods that would wait for it.
     await api.putSecret(name, { apiKey });
-    const entrypoint = entrypointOf(job.id, number, leaseSeconds);
-    const created = await api
-      .create(rayJobIn({ name, annotations, entrypoint, waitsForKey: false }))
-      .catch(async (error) => {
-        if (!(error instanceof KubernetesError)) throw error;
-        // A failed deletion must not hide the original error.
-        if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
-        throw invalid.includes(error.status) || error.isDenied ? new NeedsError(error.message) : error;
-      });
+    const created = await api.create(rayJob).catch(async (error) => {
+      if (!(error instanceof KubernetesError)) throw error;
+      // A failed deletion must not hide the original error.
+      if (isRefusal(error)) await this.#withdrawKey(name).catch(() => undefined);
+      throw invalid.includes(error.status) || error.isDenied ? new NeedsError(error.message) : error;
+    });
     if (created?.metadata !== undefined) await api.setSecretOwner(name, created.metadata);
   }
 
@@ -154,9 +124,9 @@ export class RayJobPlatform implements Platform {
     if ((await api.find(name)) === undefined) await api.deleteSecret(name);
   }
 
-  async stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
+  async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
     const { api } = this.#options;
-    const name = this.#nameOf(attempt);
+    const name = nameOf(jobId, number);
     await api.delete(name);
     await api.deleteSecret(name);
   }
@@ -166,48 +136,25 @@ export class RayJobPlatform implements Platform {
   }
 
   /** Returns the end of the output, which is part of Ray's message about the end of the job. */
-  async lastLines(attempt: PlatformAttempt): Promise<string> {
-    const found = await this.#options.api.find(this.#nameOf(attempt));
+  async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
+    const found = await this.#options.api.find(nameOf(jobId, number));
     return lastLinesOf(found?.status?.message ?? "");
   }
 
-  async describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
-    const { namespace } = this.#options.api;
-    const claimed = number === job.attempt ? this.#placeOf(job) : this.#standbyFor(job);
-    return { ray_job: `${namespace}/${claimed ?? nameOf(job.id, number)}` };
-  }
-
-  /** Returns the name of the RayJob for which the latest attempt of the job was claimed; undefined if it is elsewhere. */
-  #placeOf({ platform }: OpenJob): string | undefined {
-    const [namespace, name] = platform.ray_job?.split("/") ?? [];
-    return namespace === this.#options.api.namespace ? name : undefined;
-  }
-
-  #standbyFor(job: OpenJob): string | undefined {
-    try {
-      return this.#standby.find(this.#rayJobFor(job));
-    } catch (error) {
-      // The start of the attempt reports it.
-      if (error instanceof NeedsError) return undefined;
-      throw error;
-    }
-  }
-
-  #nameOf({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): string {
-    const name = nameOf(jobId, number);
-    return this.#names.get(name) ?? name;
+  async describe(job: StartableJob, number: number): Promise<Readonly<Record<string, string>>> {
+    return { ray_job: `${this.#options.api.namespace}/${nameOf(job.id, number)}` };
   }
 
   /** Returns the template of a job's Ray cluster. @throws NeedsError */
-  #templateOf({ parameters }: OpenJob): ClusterParameters {
+  #templateOf({ parameters }: StartableJob): ClusterParameters {
     const { templates } = this.#options;
     const name = parameters.cluster ?? defaultTemplate;
-    const template = templates[name];
+    const template = templates.get(name);
     if (template !== undefined) return template;
-    const { [defaultTemplate]: base } = templates;
+    const base = templates.get(defaultTemplate);
     if (parameters.cluster_definition !== undefined && base !== undefined)
       return definedCluster(base, parameters.cluster_definition);
-    const names = Object.keys(templates).join(", ");
+    const names = [...templates.keys()].join(", ");
     throw new NeedsError(`cluster: the runner has no Ray cluster ${JSON.stringify(name)}; it has: ${names}`);
   }
 
@@ -217,32 +164,33 @@ export class RayJobPlatform implements Platform {
     return team === undefined ? {} : { TILTYARD_SYSTEM_NAMESPACE: formatIdentifier([team, "__system"]) };
   }
 
-  /** Returns the RayJobs with the environment of a job. @throws NeedsError */
-  #rayJobFor(job: OpenJob): RayJobIn {
-    const { queue, catalogUrl } = this.#options;
+  /** Returns the RayJob of an attempt. @throws NeedsError */
+  #rayJobOf(job: StartableJob, number: number): RayJobObject {
+    const { queue, catalogUrl, leaseSeconds } = this.#options;
+    const name = nameOf(job.id, number);
     const runtime = runtimeOf(job.parameters.manifest);
     const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl };
     const env = { ...cluster.env, ...autoscaling(cluster), ...this.#records };
-    return ({ name, annotations, entrypoint, waitsForKey }) => ({
+    return {
       apiVersion: "ray.io/v1",
       kind: "RayJob",
       metadata: {
         name,
         labels: { ...managedBy, ...(queue !== undefined && { [queueLabel]: queue }) },
-        annotations: { ...annotations, ...noSecondHead, ...(queue !== undefined && elastic) },
+        annotations: { ...annotationsOf(job.id, number), ...noSecondHead, ...(queue !== undefined && elastic) },
       },
       spec: {
         runtimeEnvYAML: JSON.stringify(runtime.env),
-        entrypoint,
+        entrypoint: entrypointOf(job.id, number, leaseSeconds),
         // The operator submits the job, so that no additional pod is needed.
         submissionMode: "HTTPMode",
         suspend: queue !== undefined,
         // The runner retries jobs itself, because it also considers heartbeats.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        rayClusterSpec: rayClusterSpec({ ...cluster, catalogKeySecret: name, env }, { waitsForKey }),
+        rayClusterSpec: rayClusterSpec({ ...cluster, catalogKeySecret: name, env }, { isOfOneJob: true }),
       },
-    });
+    };
   }
 }
 

@@ -1,5 +1,8 @@
-import { type CatalogJobs, isWaiting, type OpenJob } from "./jobs.ts";
-import { NeedsError, PlaceLostError, type Platform, type PlatformAttempt } from "./platform.ts";
+import { type Backoff, backoffMs, formatError } from "@tiltyard/protocol";
+import { mayPass, reasonOf } from "./failure.ts";
+import { type CatalogJobs, isWaiting, type OpenJob, type StartableJob } from "./jobs.ts";
+import type { Platform, PlatformAttempt } from "./platform.ts";
+import { nextJob } from "./queue.ts";
 
 export interface Limits {
   /** The number of attempts before a job fails. */
@@ -10,17 +13,19 @@ export interface Limits {
   /** The time in milliseconds before a claimed attempt that the platform does not know is submitted again. */
   readonly resubmitMs: number;
   /** The time in milliseconds before an attempt without a heartbeat is superseded. */
-  readonly takeOverMs: number;
+  readonly heartbeatTimeoutMs: number;
   /** The maximum time in milliseconds that an attempt waits for resources or for its first worker. */
-  readonly roomMs: number;
+  readonly capacityTimeoutMs: number;
   /** The maximum time in milliseconds between the allocation of resources and the start of an attempt. */
-  readonly startMs: number;
+  readonly startTimeoutMs: number;
   /** The time in milliseconds in which a canceled job should end by itself. */
   readonly cancelGraceMs: number;
+  /** The delay before another request about a job after an error that may pass. */
+  readonly retry: Backoff;
 }
 
 /** The default reason of an attempt that the platform reports no reason for. */
-const noRoom = "The Ray cluster did not become ready. Is the KubeRay operator running?";
+const noCapacity = "The Ray cluster did not become ready. Is the KubeRay operator running?";
 
 export interface Event {
   readonly job: string;
@@ -29,8 +34,10 @@ export interface Event {
 
 /**
  * Reconciles open jobs: starts, retries and stops attempts until the platform matches the catalog. Each open job has
- * one attempt, the oldest jobs first within the limits. A job whose attempt has lost its heartbeat or ended without an
- * outcome is retried, and attempts of ended jobs are stopped.
+ * one attempt, within the limits and fairly among principals. A job whose attempt has lost its heartbeat or ended without
+ * an outcome is retried, and attempts of ended jobs are stopped.
+ *
+ * An error about one job ends or delays that job only.
  *
  * All durable state is in the catalog and on the platform. This process only keeps the times since which facts have not
  * changed, as it observed them, so that clocks of other machines do not matter; a new process waits again.
@@ -43,6 +50,11 @@ export class Reconciler {
   readonly #unchanged = new Unchanged();
   /** The attempts that were submitted again, with the state of their jobs at that time. Each state is submitted only once. */
   #resubmitted = new Set<string>();
+  readonly #delays: Delays;
+  /** The order in which principals last got a job started. */
+  readonly #served = new Map<string, number>();
+  /** The latest attempts on this platform of jobs whose end is not logged yet. */
+  readonly #followed = new Map<string, number>();
 
   constructor(
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
@@ -51,52 +63,132 @@ export class Reconciler {
   ) {
     [this.#jobs, this.#platform] = [jobs, platform];
     [this.#limits, this.#log] = [limits, log];
+    this.#delays = new Delays(limits.retry);
   }
 
-  /** Runs one pass. It may fail halfway, and the next pass continues. */
+  /** Runs one pass. @throws Errors of the lists of jobs and of attempts. */
   async reconcile(): Promise<void> {
     // The platform is read first: an attempt that has ended there has already reported its outcome to the catalog.
     const attempts = await this.#platform.list();
     const open = await this.#jobs.listOpen();
-    const final = attempts.filter(({ jobId }) => open.every(({ id }) => id !== jobId));
+    const ids = new Set(open.map(({ id }) => id));
+    const final = attempts.filter(({ jobId }) => !ids.has(jobId));
     const starting = attempts.filter(({ state }) => state === "starting");
-    const withoutRoom = attempts.filter(needsRoom);
+    const withoutCapacity = attempts.filter(needsCapacity);
     this.#unchanged.keep([
       ...open.map(heartbeatKey),
       ...final.map(finalKey),
       ...starting.map(startingKey),
-      ...withoutRoom.map(roomKey),
+      ...withoutCapacity.map(capacityKey),
     ]);
+    this.#delays.keep([...open.flatMap(({ id }) => [observeKey(id), startKey(id)]), ...final.map(finalKey)]);
 
     this.#resubmitted = new Set(open.map(heartbeatKey).filter((key) => this.#resubmitted.has(key)));
 
+    for (const job of this.#followed.keys())
+      if (!ids.has(job)) await this.#isolate(endKey(job), job, () => this.#logEnd(job));
+    for (const { jobId, number } of attempts)
+      if (ids.has(jobId)) this.#followed.set(jobId, Math.max(number, this.#followed.get(jobId) ?? 0));
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
-    for (const job of open) ((await this.#isAttempted(job, attempts)) ? busy : waiting).push(job);
-    const failure = await this.#startFairly(waiting, busy);
-    await this.#stopFinal(final);
-    await this.#platform.prepare(attempts);
-    if (failure !== undefined) throw failure;
+    for (const job of open) {
+      const isAttempted = await this.#isolate(observeKey(job.id), job.id, async () => {
+        try {
+          return await this.#isAttempted(job, attempts);
+        } catch (error) {
+          if (mayPass(error)) throw error;
+          return this.#fail(job, job.attempt, error);
+        }
+      });
+      // The attempt of a job with an error may still run.
+      if (isAttempted === false) waiting.push(job);
+      else busy.push(job);
+    }
+    await this.#startFairly(waiting, busy);
+    for (const attempt of final) await this.#isolate(finalKey(attempt), attempt.jobId, () => this.#stopFinal(attempt));
+  }
+
+  /** Hands the attempts of a platform that has ended to other runners, which need not wait for lost heartbeats. */
+  async handOver(): Promise<void> {
+    const open = await this.#jobs.listOpen();
+    const own = open.filter(({ id, attempt }) => this.#followed.get(id) === attempt);
+    this.#followed.clear();
+    await Promise.all(own.map((job) => this.#jobs.handOver(job)));
+  }
+
+  /**
+   * Runs work on one job, unless an earlier error delays it. An error is logged and delays the same work.
+   *
+   * @param key The work.
+   * @returns undefined after an error or during a delay.
+   */
+  async #isolate<Result>(key: string, job: string, work: () => Promise<Result>): Promise<Result | undefined> {
+    if (this.#delays.isDelayed(key)) return undefined;
+    try {
+      const result = await work();
+      this.#delays.reset(key);
+      return result;
+    } catch (error) {
+      this.#delays.add(key);
+      this.#log({ job, text: formatError(error) });
+      return undefined;
+    }
+  }
+
+  /** Fails a job that can never run. Its attempt is stopped like that of any ended job. */
+  async #fail(job: Pick<OpenJob, "id">, number: number, error: unknown): Promise<true> {
+    this.#log({ job: job.id, text: formatError(error) });
+    await this.#jobs.fail(job.id, number, { reason: reasonOf(error) });
+    return true;
+  }
+
+  async #logEnd(job: string): Promise<void> {
+    this.#followed.delete(job);
+    const outcome = await this.#jobs.outcomeOf(job);
+    if (outcome !== undefined) this.#log({ job, text: outcome });
   }
 
   /** Reports whether an attempt of the job waits, runs, or may still run. Handles attempts that have ended. */
   async #isAttempted(job: OpenJob, attempts: readonly PlatformAttempt[]): Promise<boolean> {
     if (job.attempt === 0) return false;
     const attempt = attempts.find(({ jobId, number }) => jobId === job.id && number === job.attempt);
-    if (attempt !== undefined && needsRoom(attempt) && this.#unchanged.forMs(roomKey(attempt)) >= this.#limits.roomMs)
-      return this.#failForLackOfRoom(job, attempt);
-    if (attempt?.state === "queued" || attempt?.state === "waiting") return this.#jobs.beat(job, attempt.lack);
-    if (attempt?.state === "running") await this.#jobs.reportLack(job, attempt.lack);
+    const isHandedOver = job.heartbeat === undefined;
+    if (attempt === undefined && isHandedOver) return false;
+    if (
+      attempt !== undefined &&
+      needsCapacity(attempt) &&
+      this.#unchanged.forMs(capacityKey(attempt)) >= this.#limits.capacityTimeoutMs
+    )
+      return this.#failWithoutCapacity(job, attempt);
+    if (attempt?.state === "queued" || attempt?.state === "waiting")
+      return this.#jobs.heartbeat(job, attempt.waitReason);
+    if (attempt?.state === "running") await this.#jobs.reportWaitReason(job, attempt.waitReason);
     if (attempt?.state === "ended")
       return this.#afterAttempt(job, attempt, attempt.message ?? "it ended without a result");
     if (attempt?.state === "starting") {
-      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startMs) return this.#jobs.beat(job, attempt.lack);
-      const limit = `it did not start within ${minutes(this.#limits.startMs)}`;
+      if (this.#unchanged.forMs(startingKey(attempt)) < this.#limits.startTimeoutMs)
+        return this.#jobs.heartbeat(job, attempt.waitReason);
+      const limit = `it did not start within ${minutes(this.#limits.startTimeoutMs)}`;
       return this.#supersede(job, attempt, attempt.message === undefined ? limit : `${limit}: ${attempt.message}`);
     }
-    if (attempt === undefined && (await this.#isUnsubmitted(job))) return this.#resubmit(job);
-    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.takeOverMs) return true;
+    const unsubmitted = attempt === undefined ? await this.#findUnsubmitted(job) : undefined;
+    if (unsubmitted !== undefined) return this.#resubmit(unsubmitted);
+    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.heartbeatTimeoutMs) return true;
+    if (attempt === undefined && job.started_at_millis === undefined) return this.#releaseLost(job);
     return this.#supersede(job, attempt, "its heartbeat stopped");
+  }
+
+  /** Releases a claim that its platform lost before the start, such as that of a Ray that died. It is no attempt. */
+  async #releaseLost(job: OpenJob): Promise<true> {
+    this.#log({ job: job.id, text: `attempt ${job.attempt} is released: it never started` });
+    await this.#release(job.id, job.attempt);
+    return true;
+  }
+
+  /** Releases an attempt, whose number another runner may then claim. */
+  async #release(job: string, number: number): Promise<void> {
+    this.#followed.delete(job);
+    await this.#jobs.release(job, number);
   }
 
   /** Stops an attempt that has failed to report. @returns False if the job waits for its next attempt. */
@@ -107,21 +199,24 @@ export class Reconciler {
   }
 
   /**
-   * Reports whether an unknown attempt was claimed for this platform by a runner that died or lost its connection
-   * before the submission.
+   * Returns the job of an unknown attempt that was claimed for this platform by a runner that died or lost its connection
+   * before the submission; undefined for any other attempt.
    */
-  async #isUnsubmitted(job: OpenJob): Promise<boolean> {
-    if (job.started_at_millis !== undefined || this.#resubmitted.has(heartbeatKey(job))) return false;
-    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return false;
-    const own = Object.entries(await this.#platform.describe(job, job.attempt));
-    return own.every(([name, value]) => job.platform[name] === value);
+  async #findUnsubmitted(job: OpenJob): Promise<StartableJob | undefined> {
+    if (job.started_at_millis !== undefined || this.#resubmitted.has(heartbeatKey(job))) return undefined;
+    if (this.#unchanged.forMs(heartbeatKey(job)) < this.#limits.resubmitMs) return undefined;
+    const startable = await this.#jobs.startable(job);
+    if (startable === undefined) return undefined;
+    const claimed = new Map(Object.entries(job.platform));
+    const own = Object.entries(await this.#platform.describe(startable, job.attempt));
+    return own.every(([name, value]) => claimed.get(name) === value) ? startable : undefined;
   }
 
   /**
    * Submits an attempt again. Its name is derived from the attempt, so it exists only once, and only one of several
    * processes begins.
    */
-  async #resubmit(job: OpenJob): Promise<true> {
+  async #resubmit(job: StartableJob): Promise<true> {
     this.#log({ job: job.id, text: `attempt ${job.attempt} was not submitted; submitting it` });
     await this.#submit(job, job.attempt);
     this.#resubmitted.add(heartbeatKey(job));
@@ -132,8 +227,8 @@ export class Reconciler {
    * Fails a job that waited too long, because another attempt would wait too. Its attempt is stopped like that of any
    * ended job.
    */
-  async #failForLackOfRoom(job: OpenJob, { lack = noRoom }: PlatformAttempt): Promise<true> {
-    const text = `abandoned after ${minutes(this.#limits.roomMs)} without room: ${lack}`;
+  async #failWithoutCapacity(job: OpenJob, { waitReason = noCapacity }: PlatformAttempt): Promise<true> {
+    const text = `abandoned after ${minutes(this.#limits.capacityTimeoutMs)} without capacity: ${waitReason}`;
     await this.#jobs.fail(job.id, job.attempt, { reason: text });
     this.#log({ job: job.id, text });
     return true;
@@ -151,58 +246,67 @@ export class Reconciler {
       return { reason, ...(log !== "" && { log_tail: log }) };
     };
     const reason = isWaiting(job.reason) ? observed : (job.reason ?? observed);
-    if (job.attempt < this.#limits.attempts) {
+    const counted = job.attempt - job.interruptions;
+    if (counted < this.#limits.attempts) {
       await this.#jobs.end(job, () => describe(reason));
       return false;
     }
-    const text = `abandoned after ${job.attempt} attempts: ${reason}`;
+    const text = `abandoned after ${counted} attempts: ${reason}`;
     await this.#jobs.fail(job.id, job.attempt, await describe(text));
     this.#log({ job: job.id, text });
     return true;
   }
 
-  /** Starts waiting jobs. @returns The first error. A job that cannot be started does not block the others. */
-  async #startFairly(waiting: readonly OpenJob[], busy: readonly OpenJob[]): Promise<unknown> {
+  /** Starts waiting jobs within the limits. A job that cannot be started does not block the others. */
+  async #startFairly(waiting: readonly OpenJob[], busy: readonly OpenJob[]): Promise<void> {
     const running = [...busy];
-    const failures: unknown[] = [];
-    for (const job of waiting) {
-      if (running.length >= this.#limits.jobs) break;
-      if (running.filter(({ principal }) => principal === job.principal).length >= this.#limits.jobsPerPrincipal)
-        continue;
-      try {
-        if (await this.#start(job)) running.push(job);
-      } catch (error) {
-        failures.push(error);
-      }
+    let candidates = waiting.filter(({ id }) => !this.#delays.isDelayed(startKey(id)));
+    while (running.length < this.#limits.jobs) {
+      const job = nextJob(candidates, running, this.#served, this.#limits.jobsPerPrincipal);
+      if (job === undefined) return;
+      candidates = candidates.filter((each) => each !== job);
+      if (!(await this.#isolate(startKey(job.id), job.id, () => this.#start(job)))) continue;
+      running.push(job);
+      this.#served.delete(job.principal);
+      this.#served.set(job.principal, performance.now());
     }
-    return failures[0];
   }
 
+  /** Starts the next attempt of a job. @returns False if the job waits for another attempt or has ended. */
   async #start(job: OpenJob): Promise<boolean> {
     const number = job.attempt + 1;
-    const platform = await this.#platform.describe(job, number);
+    const startable = await this.#jobs.startable(job);
+    if (startable === undefined) return false;
+    let platform: OpenJob["platform"];
+    try {
+      platform = await this.#platform.describe(startable, number);
+    } catch (error) {
+      if (mayPass(error)) throw error;
+      // Only an attempt can fail its job.
+      if (await this.#jobs.claimNext(job, {})) await this.#fail(job, number, error);
+      return false;
+    }
     if (!(await this.#jobs.claimNext(job, platform))) return true;
     this.#log({ job: job.id, text: `attempt ${number}` });
-    return this.#submit({ ...job, platform }, number);
+    this.#followed.set(job.id, number);
+    return this.#submit({ ...startable, platform }, number);
   }
 
-  /** Submits a claimed attempt. @returns False if the job waits for another attempt or has failed. */
-  async #submit(job: OpenJob, number: number): Promise<boolean> {
+  /** Submits a claimed attempt. @returns False if the job has failed. @throws Errors that may pass. */
+  async #submit(job: StartableJob, number: number): Promise<boolean> {
     try {
       const apiKey = await this.#jobs.createKey(job.id, number);
       if (apiKey === undefined) return true;
       await this.#platform.start({ job, number, apiKey });
       return true;
     } catch (error) {
-      if (!(error instanceof NeedsError)) {
-        // An attempt that did not begin does not count. A claim that remains is submitted again or superseded later.
-        if (await this.#isAbsent(job.id, number)) await this.#jobs.release(job.id, number).catch(() => {});
-        if (error instanceof PlaceLostError) return false;
-        throw error;
+      if (!mayPass(error)) {
+        await this.#fail(job, number, error);
+        return false;
       }
-      await this.#jobs.fail(job.id, number, { reason: error.message });
-      this.#log({ job: job.id, text: error.message });
-      return false;
+      // An attempt that did not begin does not count. A claim that remains is submitted again or superseded later.
+      if (await this.#isAbsent(job.id, number)) await this.#release(job.id, number).catch(() => {});
+      throw error;
     }
   }
 
@@ -218,20 +322,15 @@ export class Reconciler {
     }
   }
 
-  /** Stops attempts of ended jobs that do not stop themselves at their next heartbeat. */
-  async #stopFinal(final: readonly PlatformAttempt[]): Promise<void> {
-    for (const attempt of final) {
-      if (attempt.state === "ended") {
-        await this.#platform.forget(attempt);
-        continue;
-      }
-      const { status, hasStarted } = await this.#jobs.stateOf(attempt.jobId);
-      // A job that was opened after the list was read has not ended.
-      if (status === "Queued" || status === "Running") continue;
-      if (hasStarted && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) continue;
-      this.#log({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${status ?? "gone"}` });
-      await this.#platform.stop(attempt);
-    }
+  /** Stops an attempt of an ended or paused job that does not stop itself at its next heartbeat. */
+  async #stopFinal(attempt: PlatformAttempt): Promise<void> {
+    if (attempt.state === "ended") return this.#platform.forget(attempt);
+    const { stopped, hasStarted } = await this.#jobs.stateOf(attempt.jobId);
+    // A job that was opened after the list was read has not ended.
+    if (stopped === undefined) return;
+    if (hasStarted && this.#unchanged.forMs(finalKey(attempt)) < this.#limits.cancelGraceMs) return;
+    this.#log({ job: attempt.jobId, text: `attempt ${attempt.number} is stopped: the job is ${stopped}` });
+    await this.#platform.stop(attempt);
   }
 }
 
@@ -244,16 +343,28 @@ function heartbeatKey({ id, attempt, heartbeat }: OpenJob): string {
 }
 
 /** Reports whether an attempt waits for resources. The wait in a queue does not count. */
-function needsRoom({ state, lack }: PlatformAttempt): boolean {
-  return state === "waiting" || (state === "running" && lack !== undefined);
+function needsCapacity({ state, waitReason }: PlatformAttempt): boolean {
+  return state === "waiting" || (state === "running" && waitReason !== undefined);
 }
 
-function roomKey({ jobId, number }: PlatformAttempt): string {
-  return `room ${jobId} ${number}`;
+function capacityKey({ jobId, number }: PlatformAttempt): string {
+  return `capacity ${jobId} ${number}`;
+}
+
+function observeKey(id: string): string {
+  return `observe ${id}`;
+}
+
+function startKey(id: string): string {
+  return `start ${id}`;
 }
 
 function startingKey({ jobId, number }: PlatformAttempt): string {
   return `starting ${jobId} ${number}`;
+}
+
+function endKey(id: string): string {
+  return `end ${id}`;
 }
 
 function finalKey({ jobId, number }: PlatformAttempt): string {
@@ -272,5 +383,38 @@ class Unchanged {
 
   forMs(fact: string): number {
     return performance.now() - (this.#since.get(fact) ?? performance.now());
+  }
+}
+
+/** The delays of work that has failed, as this process observed it. */
+class Delays {
+  readonly #backoff: Backoff;
+  #failed = new Map<string, { readonly failures: number; readonly untilMs: number }>();
+
+  constructor(backoff: Backoff) {
+    this.#backoff = backoff;
+  }
+
+  /** Deletes the delays of all other work. */
+  keep(keys: readonly string[]): void {
+    this.#failed = new Map(
+      keys.flatMap((key) => {
+        const found = this.#failed.get(key);
+        return found === undefined ? [] : [[key, found] as const];
+      }),
+    );
+  }
+
+  isDelayed(key: string): boolean {
+    return performance.now() < (this.#failed.get(key)?.untilMs ?? 0);
+  }
+
+  add(key: string): void {
+    const failures = (this.#failed.get(key)?.failures ?? 0) + 1;
+    this.#failed.set(key, { failures, untilMs: performance.now() + backoffMs(failures - 1, this.#backoff) });
+  }
+
+  reset(key: string): void {
+    this.#failed.delete(key);
   }
 }

@@ -1,15 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CatalogConnectionError,
-  CatalogRequestError,
-  CatalogResponseError,
-  JobError,
-  KubernetesError,
-  LocalRayError,
-} from "@tiltyard/client";
-import { backoffMs, codeOf, isTransientStatus } from "@tiltyard/protocol";
+import { backoffMs, formatError } from "@tiltyard/protocol";
+import { isAboutRunner } from "./failure.ts";
 
-const backoff = { firstMs: 2_000, mostMs: 30_000 };
+/** The limits of the delay after an error. */
+export const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
 /** The time in milliseconds between two calls of `wake`. */
 const wakeMs = 200;
@@ -23,10 +17,10 @@ interface RepeatOptions {
 }
 
 /**
- * Repeats work until the signal. Transient failures are reported and retried with backoff. Work that is in progress at
- * the signal is abandoned, because a request of it may wait for minutes.
+ * Repeats work until the signal. Failures are reported and retried with backoff. Work that is in progress at the signal is
+ * abandoned, because a request of it may wait for minutes.
  *
- * @throws Permanent failures.
+ * @throws CatalogRequestError about the runner itself.
  */
 export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
   const { pauseMs, signal, log, wake } = options;
@@ -38,8 +32,8 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
-      if (!mayPass(error)) throw error;
-      log(error.message);
+      if (isAboutRunner(error)) throw error;
+      log(formatError(error));
       failures++;
     }
     if (failures > 0) await pause(backoffMs(failures - 1, backoff));
@@ -52,21 +46,4 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
       while (!signal.aborted && performance.now() < until && !(await isWoken()));
     }
   }
-}
-
-/** The codes of a full disk or quota. */
-const noSpace: readonly (string | undefined)[] = ["ENOSPC", "EDQUOT"];
-
-/** Reports whether a retry of the whole work may succeed. */
-function mayPass(error: unknown): error is Error {
-  if (error instanceof CatalogRequestError) return isTransientStatus(error.status);
-  return (
-    error instanceof CatalogConnectionError ||
-    // A gateway in front of the catalog may answer with a page of its own for a while.
-    error instanceof CatalogResponseError ||
-    error instanceof JobError ||
-    error instanceof LocalRayError ||
-    error instanceof KubernetesError ||
-    noSpace.includes(codeOf(error))
-  );
 }

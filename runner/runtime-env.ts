@@ -42,6 +42,8 @@ export function runtimeOf(manifest: string | undefined): Runtime {
   const { pip, pip_extra_index_urls: indices, conda, env_vars, py_modules: modules, zips } = given;
   for (const name of ["requirements_path", "conda_environment_path"] as const)
     if (given[name]) refuse(`${name} is a file of the caller's machine: write the packages in pip or in conda`);
+  if (isFilled(pip) && isFilled(Object.keys(conda ?? {})))
+    refuse("Ray installs packages either with pip or with conda: write those of pip in the dependencies of conda");
   const local = [...(modules ?? []), ...(zips ?? []).flat()].find((uri) => !/^\w+:\/\//.test(uri));
   if (local !== undefined)
     refuse(`${local} is a file of the caller's machine: upload it, and name its URI, as s3://bucket/code.zip`);

@@ -1,5 +1,5 @@
 import { parseIdentifier } from "@tiltyard/protocol";
-import type { OpenJob } from "./jobs.ts";
+import type { StartableJob } from "./jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "./platform.ts";
 
 /** The namespace of Geneva's records for all namespaces that belong to no team. */
@@ -25,53 +25,49 @@ export class TeamPlatform implements Platform {
   }
 
   async list(): Promise<readonly PlatformAttempt[]> {
-    const places = [this.#own, ...this.#teams.values()];
+    const platforms = [this.#own, ...this.#teams.values()];
     const lists = await Promise.all(
       // An object in another team's namespace is not an attempt of the job, whatever it claims.
-      places.map(async (place) => (await place.list()).filter(({ jobId }) => this.#placeOf(jobId) === place)),
+      platforms.map(async (each) => (await each.list()).filter(({ jobId }) => this.#platformOf(jobId) === each)),
     );
     return lists.flat();
   }
 
   async start(request: StartRequest): Promise<void> {
     const { id, objects, operation } = request.job;
-    const place = this.#placeOf(id);
+    const platform = this.#platformOf(id);
     for (const object of objects)
-      if (this.#placeOfTable(object) !== place)
+      if (this.#platformOfTable(object) !== platform)
         throw new NeedsError(`${object.join("$")} belongs to another team than the job`);
     if (objects.some(([first]) => first === systemNamespace) && withFunctions.includes(operation))
       throw new NeedsError(
         `a job must not run functions on tables of ${systemNamespace}, whose records all teams share`,
       );
-    await place.start(request);
+    await platform.start(request);
   }
 
   async stop(attempt: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
-    await this.#placeOf(attempt.jobId).stop(attempt);
+    await this.#platformOf(attempt.jobId).stop(attempt);
   }
 
   async forget(attempt: PlatformAttempt): Promise<void> {
-    await this.#placeOf(attempt.jobId).forget(attempt);
+    await this.#platformOf(attempt.jobId).forget(attempt);
   }
 
   async lastLines(attempt: PlatformAttempt): Promise<string> {
-    return this.#placeOf(attempt.jobId).lastLines(attempt);
+    return this.#platformOf(attempt.jobId).lastLines(attempt);
   }
 
-  async describe(job: OpenJob, number: number): Promise<Readonly<Record<string, string>>> {
-    return this.#placeOf(job.id).describe(job, number);
-  }
-
-  async prepare(attempts: readonly PlatformAttempt[]): Promise<void> {
-    for (const place of [this.#own, ...this.#teams.values()]) await place.prepare(attempts);
+  async describe(job: StartableJob, number: number): Promise<Readonly<Record<string, string>>> {
+    return this.#platformOf(job.id).describe(job, number);
   }
 
   /** Returns the platform of a job. The id of a job begins with the namespace of its table. */
-  #placeOf(jobId: string): Platform {
-    return this.#placeOfTable(parseIdentifier(jobId));
+  #platformOf(jobId: string): Platform {
+    return this.#platformOfTable(parseIdentifier(jobId));
   }
 
-  #placeOfTable([first = "", ...rest]: readonly string[]): Platform {
+  #platformOfTable([first = "", ...rest]: readonly string[]): Platform {
     return (rest.length > 0 ? this.#teams.get(first) : undefined) ?? this.#own;
   }
 }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,11 +27,6 @@ class Connection:
         return {"uri": self.url, "header.x-api-key": self.key}
 
 
-# A kubelet updates the Secret in a pod within this time, even without a signal of the runner.
-ARRIVAL_SECONDS = 120.0
-POLL_SECONDS = 0.1
-
-
 def connection(environment: Mapping[str, str] = os.environ) -> Connection:
     """Reads the environment. A key file with a relative path is in the job's working directory on every node.
 
@@ -45,20 +39,7 @@ def connection(environment: Mapping[str, str] = os.environ) -> Connection:
         raise ConnectionSettingError(f"set {KEY}, or {KEY_FILE} to the path of a file that has it")
     if not key:
         try:
-            key = _arrived(Path(str(file))).read_text().strip()
+            key = Path(str(file)).read_text().strip()
         except OSError as error:
             raise ConnectionSettingError(f"{KEY_FILE}: cannot be read: {error}") from error
     return Connection(url.rstrip("/"), key)
-
-
-def _arrived(file: Path) -> Path:
-    """Waits while the folder of the file is empty, as the folder of a Secret is until the node has received it."""
-    deadline = time.monotonic() + ARRIVAL_SECONDS
-    while file.parent.is_dir() and not any(_visible(file.parent)) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    return file
-
-
-def _visible(folder: Path) -> Iterator[Path]:
-    # The kubelet links each file of a Secret to a hidden folder, which it renames at the end.
-    return (each for each in folder.iterdir() if not each.name.startswith("..") and each.exists())

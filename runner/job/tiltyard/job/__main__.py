@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CatalogUnavailable as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.AGAIN
-    return _run(attempt, _job_of(options.id, described, found))
+    return _run(attempt, _job_of(options, described, found, attempt.claim))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -68,8 +68,16 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _job_of(job_id: str, described: contracts.Job, found: Connection) -> Job:
-    return Job(job_id, described["operation"], described["objects"][0], described["parameters"], found)
+def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connection, claim: str) -> Job:
+    return Job(
+        options.id,
+        described["operation"],
+        described["objects"][0],
+        described["parameters"],
+        found,
+        options.attempt,
+        claim,
+    )
 
 
 def _run(attempt: Attempt, job: Job) -> int:
@@ -79,7 +87,7 @@ def _run(attempt: Attempt, job: Job) -> int:
     except BaseException as error:
         traceback.print_exc()
         if is_passing(error):
-            attempt.give_up(reason_of(error))
+            attempt.abandon(reason_of(error))
             return Exit.AGAIN
         attempt.end("Failed", reason_of(error))
         return Exit.FAILED

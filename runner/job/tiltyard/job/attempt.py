@@ -20,20 +20,21 @@ from tiltyard.job.catalog_job import (
     as_text,
 )
 
-BEAT_SECONDS = 2.0
+HEARTBEAT_SECONDS = 2.0
 # The minimum number of heartbeats per lease, for short leases.
-BEATS_OF_LEASE = 3
+HEARTBEATS_PER_LEASE = 3
 
 
 class Stop(Enum):
     """The reasons why an attempt must not continue."""
 
     CANCELED = "the job was canceled"
+    PAUSED = "the job was paused"
     LOST = "the attempt is no longer this process's"
 
 
 class AttemptStopped(Exception):
-    """The job was canceled, or another attempt has superseded this one."""
+    """The job was canceled or paused, or another attempt has superseded this one."""
 
     def __init__(self, stop: Stop) -> None:
         super().__init__(stop.value)
@@ -64,30 +65,40 @@ class Attempt:
     def __init__(self, job: CatalogJob, number: int, lease_seconds: float, process: Process) -> None:
         self._job = job
         self._number = number
-        self._claim = secrets.token_hex(16)
+        self.claim = secrets.token_hex(16)
         self._lease_seconds = lease_seconds
         self._process = process
         self._log_sent = ""
         self._progress: dict[str, int] = {}
+        # The rows of the job as an earlier attempt reported them.
+        self._rows_of_job = 0
         # The rows and the time of the first report. An attempt may begin with rows of the previous one.
         self._first: tuple[int, float] | None = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._accepted_at = time.monotonic()
-        self._thread = threading.Thread(target=self._beat_until_ended, name="heartbeat", daemon=True)
+        self._thread = threading.Thread(target=self._send_heartbeats, name="heartbeat", daemon=True)
 
     def begin(self) -> contracts.Job:
         """Moves the job to Running and starts the heartbeat. Raises AttemptStopped, CatalogUnavailable.
 
         An attempt may be submitted twice, but only one of its processes begins.
         """
-        request: contracts.StartJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
+        request: contracts.StartJobAttemptRequest = {"attempt": self._number, "claim": self.claim}
         job = self._accepted(lambda: self._job.start(request, self._lease_seconds), "Running")
+        self._rows_of_job = job["progress"].get("rows_total", 0)
         self._thread.start()
         return job
 
     def report(self, rows_committed: int, rows_total: int, **counters: int) -> None:
-        """Records the progress, which the next heartbeat sends. Numbers never decrease."""
+        """Records the progress, which the next heartbeat sends. Numbers never decrease.
+
+        The rows that earlier attempts have finished are added, because another attempt plans only the others.
+        """
+        before = max(0, self._rows_of_job - rows_total) if rows_total > 0 else 0
+        rows_committed, rows_total = rows_committed + before, rows_total + before
+        if "rows_checkpointed" in counters:
+            counters["rows_checkpointed"] += before
         with self._lock:
             committed = max(min(rows_committed, rows_total), self._progress.get("rows_committed", 0))
             # The rate includes computed rows that are not committed yet.
@@ -108,43 +119,46 @@ class Attempt:
         """Moves the job to its final status. Raises AttemptStopped, CatalogUnavailable."""
         self._finish({**self._ending(reason), "status": status, "result": dict(result or {})}, status)
 
-    def give_up(self, reason: str) -> None:
+    def abandon(self, reason: str) -> None:
         """Leaves the job open for another attempt and records the reason. Raises AttemptStopped, CatalogUnavailable."""
         self._finish(self._ending(reason), "Running")
 
     def _ending(self, reason: str | None) -> contracts.FinishJobAttemptRequest:
-        request: contracts.FinishJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
-        request["progress"] = self._reported()
+        request: contracts.FinishJobAttemptRequest = {"attempt": self._number, "claim": self.claim}
+        if progress := self._reported():
+            request["progress"] = progress
         request["log_tail"] = as_text(self._process.log())
-        request["reason"] = None if reason is None else as_text(reason)
+        if reason is not None:
+            request["reason"] = as_text(reason)
         return request
 
     def _finish(self, request: contracts.FinishJobAttemptRequest, status: str) -> None:
         self._ended.set()
         self._accepted(lambda: self._job.finish(request, self._lease_seconds), status)
 
-    def _beat(self, timeout_seconds: float) -> None:
-        request: contracts.HeartbeatJobAttemptRequest = {"attempt": self._number, "claim": self._claim}
-        request["progress"] = self._reported()
+    def _send_heartbeat(self, timeout_seconds: float) -> None:
+        request: contracts.HeartbeatJobAttemptRequest = {"attempt": self._number, "claim": self.claim}
+        if progress := self._reported():
+            request["progress"] = progress
         log = as_text(self._process.log())
         if log != self._log_sent:
             request["log_tail"] = log
         self._accepted(lambda: self._job.heartbeat(request, timeout_seconds), "Running")
         self._log_sent = log
 
-    def _reported(self) -> dict[str, int] | None:
+    def _reported(self) -> dict[str, int]:
         with self._lock:
-            return dict(self._progress) or None
+            return dict(self._progress)
 
-    def _beat_until_ended(self) -> None:
-        pause = min(BEAT_SECONDS, self._lease_seconds / BEATS_OF_LEASE)
+    def _send_heartbeats(self) -> None:
+        pause = min(HEARTBEAT_SECONDS, self._lease_seconds / HEARTBEATS_PER_LEASE)
         while not self._ended.wait(min(pause, max(0.0, self._lease_left()))):
             left = self._lease_left()
             if left <= 0:
                 return self._stop(Stop.LOST)
             try:
                 if self._process.has_ray():
-                    self._beat(min(left, CALL_TIMEOUT_SECONDS))
+                    self._send_heartbeat(min(left, CALL_TIMEOUT_SECONDS))
             except CatalogUnavailable:
                 pass
             except AttemptStopped as stopped:
@@ -158,11 +172,13 @@ class Attempt:
             self._process.on_stop(stop)
 
     def _accepted(self, call: Callable[[], Answer], status: str) -> contracts.Job:
-        """Returns the job after a request. Raises AttemptStopped if it has another status then, or another attempt."""
+        """Returns the job after a request. Raises AttemptStopped if it is paused, or has another status or attempt."""
         try:
             answer = call()
         except CatalogRefusal as refusal:
             raise AttemptStopped(Stop.LOST) from refusal
+        if "paused_at_millis" in answer.job:
+            raise AttemptStopped(Stop.PAUSED)
         if answer.job["status"] != status:
             raise AttemptStopped(Stop.CANCELED if answer.job["status"] == "Canceled" else Stop.LOST)
         # A takeover waits from the time at which the catalog recorded the heartbeat, which was not earlier than this.

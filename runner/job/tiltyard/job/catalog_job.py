@@ -18,6 +18,8 @@ from tiltyard.job import contracts
 CALL_TIMEOUT_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.2
 MOST_PAUSE_SECONDS = 5.0
+# The retry time of requests about a Function, equal to the lease of an attempt.
+FUNCTION_RETRY_SECONDS = 60.0
 TEXT_LENGTH_MAX = 4_000
 
 
@@ -43,7 +45,7 @@ class Answer:
 
 
 class CatalogJob:
-    """The requests of an attempt. The catalog answers each with the job, and rejects those of other attempts with 409.
+    """The requests of an attempt. The catalog rejects those of other attempts with 409.
 
     All of them may be repeated. They raise CatalogRefusal; CatalogUnavailable if the catalog does not respond within
     the retry time.
@@ -54,37 +56,53 @@ class CatalogJob:
         self._job_id = job_id
 
     def start(self, request: contracts.StartJobAttemptRequest, retry_seconds: float) -> Answer:
-        return self._call("start", request, retry_seconds, CALL_TIMEOUT_SECONDS)
+        return self._attempt("start", request, retry_seconds, CALL_TIMEOUT_SECONDS)
 
     def heartbeat(self, request: contracts.HeartbeatJobAttemptRequest, timeout_seconds: float) -> Answer:
-        return self._call("heartbeat", request, 0, timeout_seconds)
+        return self._attempt("heartbeat", request, 0, timeout_seconds)
 
     def finish(self, request: contracts.FinishJobAttemptRequest, retry_seconds: float) -> Answer:
-        return self._call("finish", request, retry_seconds, CALL_TIMEOUT_SECONDS)
+        return self._attempt("finish", request, retry_seconds, CALL_TIMEOUT_SECONDS)
 
-    def _call(self, operation: str, body: Any, retry_seconds: float, timeout_seconds: float) -> Answer:
+    def describe_function(self) -> contracts.JobFunction:
+        answer, _ = self._call("function/describe", None, FUNCTION_RETRY_SECONDS, CALL_TIMEOUT_SECONDS)
+        return cast(contracts.JobFunction, answer["function"])
+
+    def read_secrets(self, request: contracts.ReadJobSecretsRequest) -> dict[str, str]:
+        """Returns the values of secrets by their environment variables."""
+        answer, _ = self._call("function/secrets", request, FUNCTION_RETRY_SECONDS, CALL_TIMEOUT_SECONDS)
+        return cast(dict[str, str], answer["secrets"])
+
+    def record_function(self, request: contracts.RecordJobFunctionRequest) -> None:
+        self._call("function/record", request, FUNCTION_RETRY_SECONDS, CALL_TIMEOUT_SECONDS)
+
+    def _attempt(self, operation: str, body: Any, retry_seconds: float, timeout_seconds: float) -> Answer:
+        answer, sent_at = self._call(f"attempt/{operation}", body, retry_seconds, timeout_seconds)
+        return Answer(cast(contracts.Job, answer["job"]), sent_at)
+
+    def _call(self, operation: str, body: Any, retry_seconds: float, timeout_seconds: float) -> tuple[Any, float]:
+        """Returns the answer, and the time at which the request was sent."""
         deadline = time.monotonic() + retry_seconds
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                return self._call_once(operation, body, timeout_seconds)
+                sent_at = time.monotonic()
+                return self._call_once(operation, body, timeout_seconds), sent_at
             except CatalogUnavailable:
                 if time.monotonic() + pause > deadline:
                     raise
             time.sleep(pause)
             pause = min(2 * pause, MOST_PAUSE_SECONDS)
 
-    def _call_once(self, operation: str, body: Any, timeout_seconds: float) -> Answer:
-        sent_at = time.monotonic()
-        path = f"/management/v1/job/{urllib.parse.quote(self._job_id, safe='')}/attempt/{operation}"
+    def _call_once(self, operation: str, body: Any, timeout_seconds: float) -> Any:
         request = urllib.request.Request(
-            self._connection.url + path,
-            data=json.dumps(body).encode(),
+            f"{self._connection.url}/management/v1/job/{urllib.parse.quote(self._job_id, safe='')}/{operation}",
+            data=None if body is None else json.dumps(body).encode(),
             headers={"x-api-key": self._connection.key, "content-type": "application/json"},
         )
         try:
             with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
-                return Answer(cast(contracts.Job, json.load(answer)["job"]), sent_at)
+                return json.load(answer)
         except urllib.error.HTTPError as error:
             detail = _detail_of(error)
             if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS:

@@ -6,7 +6,7 @@ import re
 
 from tiltyard.connection import connection
 from tiltyard.job.job import Job, Report, Result
-from tiltyard.job.ray_tasks import room, run_tasks
+from tiltyard.job.ray_tasks import run_tasks, task_slots
 from tiltyard.job.table import open_dataset, open_table
 
 # Other writers commit while fragments are rewritten. After a conflict, the rest is planned again.
@@ -38,7 +38,7 @@ def _compact_once(job: Job, report: Report) -> Result:
     rewrites = []
     rewritten_rows = 0
     items = [(job.table, plan.read_version, task) for task in rows]
-    for task, rewritten in run_tasks(rewrite, items, room(job.integer("concurrency"))):
+    for task, rewritten in run_tasks(rewrite, items, task_slots(job.integer("concurrency"))):
         rewrites.append(RewriteResult.from_json(rewritten))
         rewritten_rows += rows[task]
         report(rewritten_rows, total)

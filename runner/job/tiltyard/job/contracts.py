@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Job(TypedDict):
@@ -12,17 +12,23 @@ class Job(TypedDict):
     objects: list[list[str]]
     principal: str
     request_id: str
-    parameters: dict[str, str]
+    column: NotRequired[str]
     progress: dict[str, int]
     result: dict[str, int]
+    priority: Literal["high", "normal", "low"]
+    queue_position: NotRequired[int]
     attempt: int
+    interruptions: int
+    paused_at_millis: NotRequired[int]
     started_at_millis: NotRequired[int]
     heartbeat: NotRequired[str]
+    stalled_since_millis: NotRequired[int]
     reason: NotRequired[str]
     platform: dict[str, str]
     created_at_millis: int
     updated_at_millis: int
     ended_at_millis: NotRequired[int]
+    parameters: dict[str, str]
 
 
 class StartJobAttemptRequest(TypedDict):
@@ -32,17 +38,91 @@ class StartJobAttemptRequest(TypedDict):
 
 class HeartbeatJobAttemptRequest(TypedDict):
     attempt: int
-    claim: NotRequired[str | None]
-    progress: NotRequired[dict[str, int] | None]
-    log_tail: NotRequired[str | None]
-    reason: NotRequired[str | None]
+    claim: NotRequired[str]
+    progress: NotRequired[dict[str, int]]
+    log_tail: NotRequired[str]
+    reason: NotRequired[str]
 
 
 class FinishJobAttemptRequest(TypedDict):
     attempt: int
-    claim: NotRequired[str | None]
-    status: NotRequired[Literal["Succeeded", "Failed"] | None]
-    reason: NotRequired[str | None]
-    progress: NotRequired[dict[str, int] | None]
-    result: NotRequired[dict[str, int] | None]
-    log_tail: NotRequired[str | None]
+    claim: NotRequired[str]
+    status: NotRequired[Literal["Succeeded", "Failed"]]
+    interrupted: NotRequired[bool]
+    reason: NotRequired[str]
+    progress: NotRequired[dict[str, int]]
+    result: NotRequired[dict[str, int]]
+    log_tail: NotRequired[str]
+
+
+class JobFunctionInputs(TypedDict):
+    parameter: str
+    path: str
+
+
+class FunctionField(TypedDict):
+    name: str
+    arrow_type: str
+    nullable: bool
+
+
+class FunctionOutput1(TypedDict):
+    kind: Literal["scalar"]
+    arrow_type: str
+    nullable: bool
+
+
+class FunctionOutput2(TypedDict):
+    kind: Literal["named_struct"]
+    fields: list[FunctionField]
+
+
+class JobFunctionOutputs(TypedDict):
+    result: str
+    column: str
+
+
+class FunctionFragment(TypedDict):
+    fragment_id: int
+    signature: str
+    rows: int
+
+
+class JobFunction(TypedDict):
+    name: str
+    version: int
+    binding: str
+    kind: Literal["python_callable", "python_bundle"]
+    entrypoint: str
+    content: str
+    python_version: str
+    packages: list[str]
+    env: dict[str, str]
+    secrets: list[str]
+    inputs: list[JobFunctionInputs]
+    input_types: list[FunctionField]
+    output: FunctionOutput1 | FunctionOutput2
+    outputs: list[JobFunctionOutputs]
+    initialization: dict[str, Any]
+    fragments: list[FunctionFragment]
+
+
+class ReadJobSecretsRequest(TypedDict):
+    attempt: int
+    claim: str
+
+
+class FunctionRowError(TypedDict):
+    fragment_id: int
+    row_offset: NotRequired[int]
+    error_type: str
+    error_message: str
+
+
+class RecordJobFunctionRequest(TypedDict):
+    attempt: int
+    claim: str
+    version: int
+    fragments: list[FunctionFragment]
+    removed: NotRequired[list[int]]
+    errors: NotRequired[list[FunctionRowError]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tiltyard.job.catalog_job import CatalogUnavailable
+from tiltyard.job.job import JobError
 
 # The errors of a machine that disappears, in Python and in Geneva.
 LOST_KINDS = (
@@ -25,7 +26,12 @@ PASSING_KINDS = (
 )
 # The beginning of the text of errors of Lance's client for the catalog. Their kind varies and may be ValueError.
 NAMESPACE_ERROR = "Namespace error: "
-PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b50[234]\b", re.IGNORECASE)
+PASSING = re.compile(r"connect|connection|timed? ?out|unavailable|slow down|\b(?:408|425|429|50\d)\b", re.IGNORECASE)
+# The kinds of errors of Rust's HTTP client, which Lance's clients contain: a request was not sent, or its response not
+# received or read. Another kind is that of an invalid request.
+TRANSPORT = re.compile(r"reqwest::Error \{ kind: (?:Request|Body|Decode|Connect|Upgrade)\b|error sending request")
+# The errors of Lance's clients for an unavailable server, which Geneva passes on as text.
+UNAVAILABLE = re.compile(r"\blance_namespace\.errors\.(?:InternalError|ServiceUnavailableError|ThrottlingError)\b")
 
 CAUSED_BY = " | caused by "
 
@@ -34,6 +40,10 @@ def is_passing(error: BaseException) -> bool:
     """Reports whether the machines or the catalog failed instead of the job itself."""
     from ray import exceptions as ray
 
+    causes = _causes(error)
+    # Its text may contain an error of a user's function, such as one of the network.
+    if any(isinstance(each, JobError) for each in causes):
+        return False
     lost = (
         ray.ActorDiedError,
         ray.ActorUnavailableError,
@@ -46,23 +56,45 @@ def is_passing(error: BaseException) -> bool:
         ray.RaySystemError,
         ray.RpcError,
     )
-    if any(isinstance(each, (*lost, CatalogUnavailable)) for each in _causes(error)):
+    if any(isinstance(each, (*lost, CatalogUnavailable)) for each in causes):
         return True
-    kind, _, text = reason_of(error).partition(": ")
+    if any(_is_unavailability(each) for each in causes):
+        return True
+    kind, _, text = _last_line_of(error).partition(": ")
     may_pass = kind in PASSING_KINDS or text.startswith(NAMESPACE_ERROR)
     return kind in LOST_KINDS or (may_pass and PASSING.search(text) is not None)
 
 
+def _is_unavailability(error: BaseException) -> bool:
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    text = str(error)
+    return any(pattern.search(each) for pattern in (UNAVAILABLE, TRANSPORT) for each in (name, text))
+
+
 def reason_of(error: BaseException) -> str:
-    """Returns the innermost error as one line. Ray's own text contains the whole stack trace of the worker."""
-    cause = getattr(error, "cause", None)
-    innermost = cause if isinstance(cause, BaseException) else _causes(error)[-1]
+    """Returns the innermost error with all lines of its text, or the last line of an error of Ray.
+
+    Ray's own text contains the whole stack trace of the worker.
+    """
+    innermost = _innermost(error)
+    text = str(innermost).strip()
+    is_wrapped = CAUSED_BY in text or type(innermost).__module__.partition(".")[0] == "ray"
+    return _last_line_of(error) if is_wrapped or not text else f"{type(innermost).__name__}: {text}"
+
+
+def _last_line_of(error: BaseException) -> str:
+    innermost = _innermost(error)
     # Geneva reports the error of a worker as text after a description of the task.
     text = str(innermost).strip()
     if CAUSED_BY in text:
         return text.rsplit(CAUSED_BY, 1)[1].removeprefix("builtins.")
     lines = [line for line in text.splitlines() if line.strip()]
     return f"{type(innermost).__name__}: {lines[-1].strip()}" if lines else type(innermost).__name__
+
+
+def _innermost(error: BaseException) -> BaseException:
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, BaseException) else _causes(error)[-1]
 
 
 def _causes(error: BaseException) -> list[BaseException]:

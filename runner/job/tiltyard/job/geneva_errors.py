@@ -1,10 +1,11 @@
-"""Geneva's records of errors, which its clients find by the name of the table."""
+"""Errors of rows in Geneva: their policy, and their records, which clients find by the name of the table."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from tiltyard.job.job import Job
+from tiltyard.job.job import Job, Parameters
 
 # A variable for a job of a team: the namespace of Geneva's records, the only one that its key may write to.
 SYSTEM_NAMESPACE = "TILTYARD_SYSTEM_NAMESPACE"
@@ -14,6 +15,25 @@ ERRORS_TABLE = "geneva_errors"
 def system_namespace() -> list[str]:
     """Returns the namespace of Geneva's records."""
     return os.environ.get(SYSTEM_NAMESPACE, "__system").split("$")
+
+
+def with_error_policy(table: Any, parameters: Parameters) -> Any:
+    """Returns the function of a column with the error policy of the request in place of its own."""
+    import attrs
+    from geneva.debug.error_store import fail_fast, resolve_on_error, skip_on_error
+    from geneva.runners.ray.pipeline import fetch_udf
+
+    if parameters["error_policy"] == "skip":
+        rows, fraction = parameters.get("max_failed_rows"), parameters.get("max_failed_fraction")
+        limits = {
+            "max_skip_count": None if rows is None else int(rows),
+            "max_skip_fraction": None if fraction is None else float(fraction),
+        }
+        policy = skip_on_error(**limits)
+    else:
+        policy = fail_fast()
+    function = table._conn._packager.unmarshal(fetch_udf(table, parameters["column"]))
+    return attrs.evolve(function, error_handling=resolve_on_error(policy))
 
 
 def name_table_in_errors(job: Job) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from tiltyard.job import needs
-from tiltyard.job.geneva_errors import name_table_in_errors, system_namespace
+from tiltyard.job.geneva_errors import name_table_in_errors, system_namespace, with_error_policy
 from tiltyard.job.geneva_functions import require_workers_for_column, require_workers_for_view
-from tiltyard.job.geneva_resume import commit_granularity, filter_of_rest
+from tiltyard.job.geneva_resume import checkpoint_size_max, commit_granularity, filter_of_rest
 from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
+# The time for the counters at the end, which are the progress of the finished job.
+LAST_POLL_SECONDS = 10.0
 # Geneva's counters that are reported, and their names in the progress of a job. Times are sums over all workers.
 COUNTERS = {
     "rows_checkpointed": "rows_checkpointed",
@@ -54,6 +57,7 @@ BACKFILL_INTEGERS = (
     "checkpoint_size",
     "commit_granularity",
 )
+CHECKPOINT_SIZES = {"checkpoint_size", "min_checkpoint_size", "max_checkpoint_size"}
 BACKFILL_NUMBERS = ("batch_checkpoint_flush_interval_seconds",)
 REFRESH_INTEGERS = (
     "src_version",
@@ -72,6 +76,7 @@ def backfill(job: Job, report: Report) -> Result:
     table = _open_table(job)
     require_workers_for_column(table, parameters["column"])
     arguments: dict[str, Any] = {
+        **_options(job),
         **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
         **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
     }
@@ -79,16 +84,20 @@ def backfill(job: Job, report: Report) -> Result:
     if where is not None:
         arguments["where"] = where
     arguments.setdefault("commit_granularity", commit_granularity(table))
+    if not CHECKPOINT_SIZES & arguments.keys():
+        bound = checkpoint_size_max(table, parameters["column"])
+        arguments.update({} if bound is None else {"max_checkpoint_size": bound})
+    if "error_policy" in parameters:
+        arguments["udf"] = with_error_policy(table, parameters)
     source_version = table.version
 
     def run(fitted: dict[str, Any]) -> None:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
-        tracker = running.future.job_tracker
+        poll = CounterPoll(running.future.job_tracker)
         while not running.done(timeout=POLL_SECONDS):
-            _report_tracker(tracker, report, _resources())
+            _report(poll.read(), report, _resources())
         running.result()
-        # Geneva's clients already see the end, so the job ends without further calls of Ray.
-        _report_tracker(tracker, report, {})
+        _report(poll.read_last(), report, {})
 
     try:
         _run_fitted(run, arguments)
@@ -103,13 +112,19 @@ def refresh(job: Job, report: Report) -> Result:
     parameters = job.parameters
     table = _open_table(job)
     require_workers_for_view(table)
-    arguments = {name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}
+    arguments = {**_options(job), **{name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}}
     source_version = table.version
     _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
     table.checkout_latest()
     rows = table.count_rows()
     report(rows, rows)
     return {"source_version": source_version, "published_version": table.version}
+
+
+def _options(job: Job) -> dict[str, Any]:
+    """Returns the arguments of Geneva that the request's schema lacks. Geneva raises for those that it lacks, too."""
+    options: dict[str, Any] = json.loads(job.parameters.get("options", "{}"))
+    return options
 
 
 def prepare() -> None:
@@ -171,13 +186,39 @@ def _limit_reserved_memory(nodes: list[dict[str, Any]]) -> None:
         os.environ.setdefault(APPLIER_MEMORY, "0")
 
 
-def _report_tracker(tracker: Any, report: Report, resources: dict[str, int]) -> None:
-    import ray
+Counters = dict[str, dict[str, int]]
 
-    try:
-        counters = ray.get(tracker.get_all.remote(), timeout=POLL_SECONDS)
-    except (ray.exceptions.GetTimeoutError, ray.exceptions.RayActorError):
-        return
+
+class CounterPoll:
+    """Reads Geneva's counters, with at most one request at a time. A failure is no error of the job."""
+
+    def __init__(self, tracker: Any) -> None:
+        self._tracker = tracker
+        self._requested: Any = None
+
+    def read(self, timeout_seconds: float = 0) -> Counters:
+        """Returns the counters, or none if they have not arrived in time."""
+        import ray
+
+        try:
+            if self._requested is None:
+                self._requested = self._tracker.get_all.remote()
+            arrived, _ = ray.wait([self._requested], timeout=timeout_seconds)
+            if not arrived:
+                return {}
+            requested, self._requested = self._requested, None
+            return cast(Counters, ray.get(requested))
+        except Exception:
+            self._requested = None
+            return {}
+
+    def read_last(self) -> Counters:
+        """Returns the counters at the end. A request that is still open may be answered with earlier ones."""
+        self._requested = None
+        return self.read(LAST_POLL_SECONDS)
+
+
+def _report(counters: Counters, report: Report, resources: dict[str, int]) -> None:
     rows = counters.get("rows_committed")
     if rows is None:
         return
@@ -186,10 +227,13 @@ def _report_tracker(tracker: Any, report: Report, resources: dict[str, int]) -> 
 
 
 def _resources() -> dict[str, int]:
-    """Returns the CPUs and GPUs of this Ray, and those that its tasks reserve."""
+    """Returns the CPUs and GPUs of this Ray, and those that its tasks reserve; none if Ray does not respond."""
     import ray
 
-    total, free = ray.cluster_resources(), ray.available_resources()
+    try:
+        total, free = ray.cluster_resources(), ray.available_resources()
+    except Exception:
+        return {}
     present = [name for name in ("CPU", "GPU") if name in total]
     counts = {f"{name.lower()}s": round(total[name]) for name in present}
     return counts | {f"{name.lower()}s_reserved": round(total[name] - free.get(name, 0)) for name in present}

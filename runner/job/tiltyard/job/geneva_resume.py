@@ -7,12 +7,36 @@ from typing import Any
 
 # The number of commits of a backfill. A failed attempt loses about one of these parts.
 COMMITS = 20
+# The minimum number of checkpoints of a backfill, and the limits of their rows.
+CHECKPOINTS = 50
+CHECKPOINT_ROWS_MIN = 10
+CHECKPOINT_ROWS_MAX = 20_000
+# The attributes of a function that determine its checkpoints.
+FUNCTION_SIZES = ("checkpoint_size", "batch_size", "min_checkpoint_size", "max_checkpoint_size")
+
 SOURCE_FILES = re.compile(r"_srcfiles-([0-9a-f]+)_frag-\d+$")
 
 
 def commit_granularity(table: Any) -> int:
     """Returns the number of fragments per commit. Geneva's own default is 64, which is one commit for most tables."""
     return max(1, len(table.to_lance().get_fragments()) // COMMITS)
+
+
+def checkpoint_size_max(table: Any, column: str) -> int | None:
+    """Returns the largest number of rows per checkpoint, or None if the function of the column specifies its own.
+
+    Geneva enlarges checkpoints up to ten seconds of work, which an interruption loses, and which show no progress.
+    """
+    try:
+        from geneva.runners.ray.pipeline import fetch_udf
+
+        function = table._conn._packager.unmarshal(fetch_udf(table, column))
+        if any(getattr(function, name, None) is not None for name in FUNCTION_SIZES):
+            return None
+        return int(min(CHECKPOINT_ROWS_MAX, max(CHECKPOINT_ROWS_MIN, table.count_rows() // CHECKPOINTS)))
+    except Exception as error:
+        print(f"the size of checkpoints of {column} is that of Geneva: {error}", flush=True)
+        return None
 
 
 def filter_of_rest(table: Any, column: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tiltyard.connection import connection
 from tiltyard.job.job import Job, JobError, Report, Result
-from tiltyard.job.ray_tasks import groups_of, room, run_tasks
+from tiltyard.job.ray_tasks import groups_of, run_tasks, task_slots
 from tiltyard.job.table import open_dataset, open_table
 
 # The index types whose names in the protocol and in Lance differ.
@@ -46,7 +46,7 @@ def build(job: Job, report: Report) -> Result:
         raise JobError(f"{'$'.join(job.table)} has no rows to index")
     total = sum(fragments.values())
     report(0, total)
-    at_once = room(job.integer("concurrency"))
+    at_once = task_slots(job.integer("concurrency"))
     options = _model_of(dataset, job, index_type, total) if index_type.startswith("IVF") else {}
     segments = [
         Segment(job.table, dataset.version, column, index_type, name, group, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tiltyard.connection import Connection
@@ -27,6 +27,9 @@ class Job:
     table: list[str]
     parameters: Parameters
     connection: Connection
+    # The number of the attempt and the claim of this process, for requests about the job.
+    attempt: int
+    claim: str = field(repr=False)
 
     def integer(self, parameter: str) -> int | None:
         """Returns a parameter that is an integer; None if the request did not contain it."""

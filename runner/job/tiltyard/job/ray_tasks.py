@@ -16,7 +16,7 @@ DRIVER_CPUS = 1
 AUTOSCALED_TASKS = 8
 
 
-def room(wanted: int | None) -> int:
+def task_slots(wanted: int | None) -> int:
     """Returns the number of concurrent tasks with one CPU each, at most the wanted number.
 
     Raises JobError if no worker of the Ray cluster has a CPU.

@@ -1,8 +1,8 @@
 """Waits for one attempt with Ray connected and the packages imported, so that a job computes its first row sooner.
 
 A runner starts `python -m tiltyard.job.standby FOLDER` ahead. The folder belongs to this process alone: the runner
-stores the key of the attempt there, and then the arguments of its command. On Kubernetes the folder is a Secret. The
-process serves no second attempt, and exits when the folder is deleted or after `--idle-seconds`.
+stores the key of the attempt there, and then the arguments of its command. The process serves no second attempt, and
+exits when the folder is deleted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import site
 import sys
@@ -25,14 +24,11 @@ ARGUMENTS = "attempt.json"
 WORKERS = 4
 
 
-def main(folder: Path, idle_seconds: float = math.inf) -> None:
+def main(folder: Path) -> None:
     installed = _installed()
-    idle_until = time.monotonic() + idle_seconds
     # An attempt that arrives during a step waits for that step only.
     steps = iter([_connect, import_packages, _start_workers])
     while _is_waiting(folder):
-        if time.monotonic() > idle_until:
-            os._exit(0)
         next(steps, _pause)()
     if not folder.exists():
         os._exit(0)
@@ -98,6 +94,4 @@ def _installed() -> set[tuple[str, int]]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tiltyard.job.standby")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--idle-seconds", type=float, default=math.inf)
-    options = parser.parse_args()
-    main(options.folder, options.idle_seconds)
+    main(parser.parse_args().folder)

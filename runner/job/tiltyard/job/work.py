@@ -35,6 +35,10 @@ def work_of(job: Job) -> Work:
 
 
 def _backfill_of(job: Job) -> Work:
+    if "function_binding" in job.parameters:
+        from tiltyard.job.function_job import refresh
+
+        return refresh
     column = job.parameters["column"]
     metadata = _metadata_of(job, column)
     if metadata.get("virtual_column") == "true":

@@ -1,0 +1,152 @@
+"""A worker reads the inputs of rows, calls the function in its child process, and returns the values."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tiltyard.job.function_child import FunctionFailure, Start
+from tiltyard.job.function_environment import Environment, Requirements
+from tiltyard.job.function_process import FunctionProcess
+from tiltyard.job.function_state import offset_of
+
+
+@dataclass(frozen=True)
+class FunctionSpec:
+    """A function with its inputs."""
+
+    start: Start
+    environment: dict[str, str]
+    # The SQL of each input by its parameter, in the order of the parameters.
+    inputs: dict[str, str]
+    # The parameters that need a value: the function is not called for rows in which one of them is null.
+    required: list[str]
+    # None for the Python of the runner.
+    requirements: Requirements | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a fragment that have a place in the work of one job."""
+
+    fragment_id: int
+    # Rows to retry are positions in the table, others are positions in the fragment; both without deleted rows.
+    positions: Sequence[int]
+    is_retry: bool
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The values of a piece."""
+
+    piece: Piece
+    # The addresses of the rows and their values as Arrow arrays.
+    addresses: Any
+    values: Any
+    # The failed rows: the offset in the fragment, the type and the message.
+    errors: list[dict[str, Any]]
+    # The rows for which the function was called.
+    evaluated: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """The result of one request to a worker."""
+
+    computed: list[Computed] = field(default_factory=list)
+    seconds: float = 0.0
+    # The reason why the function cannot be used at all.
+    failure: str | None = None
+
+
+class Worker:
+    """Owns one child process, in which a class has one instance."""
+
+    def __init__(self, spec: FunctionSpec, open_version: Callable[[int], Any]) -> None:
+        self._spec = spec
+        self._open_version = open_version
+        self._secrets: dict[str, str] = {}
+        self._dataset: Any = None
+        self._process: FunctionProcess | None = None
+        self._environment: Environment | None = None
+
+    def receive_secrets(self, *secrets: tuple[str, str]) -> None:
+        """Receives the secrets with their environment variables, before the first rows."""
+        self._secrets = dict(secrets)
+
+    def compute(self, version: int, pieces: Sequence[Piece]) -> Part:
+        if self._dataset is None or self._dataset.version != version:
+            self._dataset = self._open_version(version)
+        try:
+            if self._process is None:
+                self._process = self._started()
+            begun = time.monotonic()
+            computed = [self._compute(self._process, piece) for piece in pieces]
+        except FunctionFailure as failure:
+            return Part(failure=str(failure))
+        return Part(computed, time.monotonic() - begun)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+        if self._environment is not None:
+            self._environment.close()
+
+    def _started(self) -> FunctionProcess:
+        spec = self._spec
+        if spec.requirements is None:
+            return FunctionProcess(spec.start, spec.environment, secrets=self._secrets)
+        self._environment = Environment(spec.requirements)
+        python = self._environment.python
+        return FunctionProcess(spec.start, spec.environment, secrets=self._secrets, python=python)
+
+    def _compute(self, process: FunctionProcess, piece: Piece) -> Computed:
+        import pyarrow as pa
+
+        table = self._read(piece)
+        addresses = table["_rowaddr"].combine_chunks()
+        inputs = table.select(list(self._spec.inputs))
+        called = self._called_rows(inputs)
+        if called is not None:
+            inputs = inputs.take(called)
+        batch = pa.record_batch([each.combine_chunks() for each in inputs.columns], schema=inputs.schema)
+        values, errors = process.compute(batch)
+        rows = list(range(table.num_rows)) if called is None else called.to_pylist()
+        if called is not None:
+            places = {row: place for place, row in enumerate(rows)}
+            values = values.take(pa.array([places.get(row) for row in range(table.num_rows)], pa.int64()))
+        return Computed(
+            piece,
+            addresses,
+            values,
+            [{**each, "row": offset_of(addresses[rows[each["row"]]].as_py())} for each in errors],
+            len(rows),
+        )
+
+    def _read(self, piece: Piece) -> Any:
+        columns = {**self._spec.inputs, "_rowaddr": "_rowaddr"}
+        if piece.is_retry:
+            return self._dataset.take(piece.positions, columns=columns)
+        fragment = self._dataset.get_fragment(piece.fragment_id)
+        scanner = fragment.scanner(
+            columns=self._spec.inputs,
+            offset=piece.positions[0],
+            limit=len(piece.positions),
+            with_row_address=True,
+        )
+        return scanner.to_table()
+
+    def _called_rows(self, inputs: Any) -> Any:
+        """Returns the positions of the rows with all required values; None if these are all rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        incomplete = [each for each in self._spec.required if inputs[each].null_count]
+        if not incomplete:
+            return None
+        is_called = pc.is_valid(inputs[incomplete[0]])
+        for name in incomplete[1:]:
+            is_called = pc.and_(is_called, pc.is_valid(inputs[name]))
+        return pa.array(pc.indices_nonzero(is_called).to_pylist(), pa.int64())
