@@ -6,18 +6,19 @@ import { completionCommand } from "./commands/completion.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { reportOf } from "./commands/error-message.ts";
 import { exitCodes, UsageError } from "./commands/exit-codes.ts";
+import { functionsCommand } from "./commands/functions.ts";
 import { grantsCommand } from "./commands/grants.ts";
-import { formerJobCommand, rayCommand } from "./commands/job.ts";
+import { rayCommand } from "./commands/job.ts";
 import { jobsCommand } from "./commands/jobs.ts";
 import { keysCommand } from "./commands/keys.ts";
-import { isLocal } from "./commands/local.ts";
 import { loginCommand, logoutCommand } from "./commands/login.ts";
 import { namespacesCommand } from "./commands/namespaces.ts";
-import { handedOver, runProgram } from "./commands/other-program.ts";
+import { handedOver } from "./commands/other-program.ts";
 import { log } from "./commands/output.ts";
 import { quickstartCommand } from "./commands/quickstart.ts";
 import { branchesCommand, tagsCommand } from "./commands/refs.ts";
 import { runCommand } from "./commands/run.ts";
+import { secretsCommand } from "./commands/secrets.ts";
 import { tablesCommand } from "./commands/tables.ts";
 import { version } from "./version.ts";
 
@@ -28,8 +29,7 @@ import { version } from "./version.ts";
  */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
-    if (isLocal(args)) await runProgram("catalog", args);
-    else await tiltyard().parseAsync(args, { from: "user" });
+    await tiltyard().parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     else {
@@ -45,7 +45,9 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
 function tiltyard(): Command {
   const program = new Command("tiltyard")
     .description("Ray clusters and jobs over Lance tables, and the catalog.")
-    .version(version);
+    .version(version)
+    // An option of the program after a command would otherwise replace that of the command.
+    .enablePositionalOptions();
   const runner = handedOver("runner", "run the catalog's jobs on Ray (tiltyard-runner)", "runner", []);
   for (const command of [
     runCommand(),
@@ -59,13 +61,14 @@ function tiltyard(): Command {
     tablesCommand(),
     tagsCommand(),
     branchesCommand(),
+    functionsCommand(),
+    secretsCommand(),
     keysCommand(),
     grantsCommand(),
     doctorCommand(),
     ...catalogCommands(),
   ])
     program.addCommand(command);
-  program.addCommand(formerJobCommand(), { hidden: true });
   program.addCommand(quickstartCommand());
   program.addCommand(completionCommand(program));
   reportErrors(program);

@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { contracts, managementContracts, requestShape } from "@tiltyard/protocol";
+import { catalogContracts, managementContracts, requestShape } from "@tiltyard/protocol";
 import { build, type OutputFile } from "esbuild";
 
 const app = join(import.meta.dirname, "app");
@@ -10,7 +10,10 @@ const entryPoints = ["index.html", "console.css", "icon.svg", "main.tsx", "issue
 
 /** The method and the path of each operation. The contracts themselves stay out of the bundle with their schemas. */
 const operations = Object.fromEntries(
-  Object.entries({ ...contracts, ...managementContracts }).map(([name, contract]) => [name, requestShape(contract)]),
+  Object.entries({ ...catalogContracts, ...managementContracts }).map(([name, contract]) => [
+    name,
+    requestShape(contract),
+  ]),
 );
 
 /** The files of Swagger UI, which is bundled already. */

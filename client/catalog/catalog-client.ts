@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AnyContract,
   arrowFile,
-  contracts,
+  catalogContracts,
   httpRequest,
   isIdempotent,
   managementContracts,
@@ -46,7 +46,7 @@ const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
  * not respond, and with `CatalogResponseError` if the response is not one of the operation.
  */
 export function createCatalogClient(options: CatalogClientOptions): CatalogClient {
-  return createClient<CatalogClient>(contracts, options);
+  return createClient<CatalogClient>(catalogContracts, options);
 }
 
 /**

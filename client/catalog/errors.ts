@@ -16,7 +16,7 @@ export class CatalogRequestError extends Error {
   constructor(operation: string, response: Response, body: string) {
     const parsed = ErrorResponse.partial().safeParse(parseJson(body));
     const { detail, error, code, request_id } = parsed.data ?? {};
-    super(`${operation}: ${detail ?? error ?? summaryOf(response)}`);
+    super(`${operation}: ${detail ?? error ?? noCatalog(response.url, summaryOf(response))}`);
     this.operation = operation;
     this.status = response.status;
     this.code = code;
@@ -33,7 +33,7 @@ export class CatalogConnectionError extends Error {
   constructor(operation: string, url: string, cause: unknown) {
     const reason =
       cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
-    super(`${operation}: no response from ${originOf(url)}: ${reason}`, { cause });
+    super(`${operation}: ${noCatalog(url, reason)}`, { cause });
   }
 }
 
@@ -42,8 +42,9 @@ export class CatalogResponseError extends Error {
   override readonly name = "CatalogResponseError";
 
   constructor(operation: string, url: string, problem: string) {
-    const hint = "Check that this is the URL of a catalog, and that this client is not older than the catalog";
-    super(`${operation}: ${originOf(url)} returned an unexpected response: ${problem}. ${hint}`);
+    super(
+      `${operation}: ${noCatalog(url, problem)}. Check the URL, and that this client is not older than the catalog`,
+    );
   }
 }
 
@@ -56,8 +57,8 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function originOf(url: string): string {
-  return URL.parse(url)?.origin ?? url;
+function noCatalog(url: string, reason: string): string {
+  return `no Tiltyard catalog answers at ${URL.parse(url)?.origin ?? url}: ${reason}`;
 }
 
 function summaryOf({ status, headers }: Response): string {

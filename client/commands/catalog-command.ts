@@ -13,7 +13,6 @@ export function addCatalogCommand(to: Command, name: string, description: string
     .description(description)
     .option("--url <url>", "the catalog; default: TILTYARD_CATALOG_URL, the default profile, the one of this machine")
     .addOption(new Option("--profile <name>", "a catalog stored by `tiltyard login`").conflicts("url"))
-    .addOption(new Option("--catalog <url>", "the former name of --url").hideHelp().conflicts(["url", "profile"]))
     .addOption(jsonOption());
 }
 

@@ -18,8 +18,6 @@ export interface NamedCatalog extends CatalogTarget {
 /** The options that specify a catalog. None contains a key, because other users of the machine can see command lines. */
 export interface CatalogTargetOptions {
   readonly url?: string;
-  /** The alternative to `--url` in commands that also address Ray or Kubernetes. */
-  readonly catalog?: string;
   readonly profile?: string;
 }
 
@@ -29,9 +27,8 @@ export interface CatalogTargetOptions {
  *
  * @throws UsageError for an invalid URL and an unknown profile.
  */
-export function catalogTarget({ url, catalog, profile }: CatalogTargetOptions): NamedCatalog | undefined {
-  const option = url ?? catalog;
-  if (option !== undefined) return named(option, "the option --url");
+export function catalogTarget({ url, profile }: CatalogTargetOptions): NamedCatalog | undefined {
+  if (url !== undefined) return named(url, "the option --url");
   if (profile !== undefined) {
     const found = ofProfile(profile);
     if (found === undefined)

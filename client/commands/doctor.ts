@@ -1,16 +1,16 @@
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { ClusterParameters, StackOutputs } from "@tiltyard/protocol";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { CatalogToCheck } from "../doctor/catalog-checks.ts";
 import { type Finding, failed, skipped } from "../doctor/finding.ts";
 import { ConnectError, NoKubeconfigError } from "../kubernetes/connect-error.ts";
 import type { Forwarding } from "../kubernetes/port-forward.ts";
-import { catalogTarget, requiredCatalog } from "./catalog-target.ts";
+import { type CatalogTargetOptions, catalogTarget, requiredCatalog } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { type JsonOption, jsonOption, Progress, print } from "./output.ts";
 import { addTargetOptions, readStack, readTarget, type TargetOptions } from "./target.ts";
 
-type Options = TargetOptions & JsonOption & { readonly pod: boolean; readonly profile?: string };
+type Options = TargetOptions & JsonOption & CatalogTargetOptions & { readonly pod: boolean };
 
 const signs: Readonly<Record<Finding["result"], string>> = { ok: "ok", warning: "!!", failed: "XX", skipped: "--" };
 
@@ -18,8 +18,8 @@ const signs: Readonly<Record<Finding["result"], string>> = { ok: "ok", warning: 
 export function doctorCommand(): Command {
   return addTargetOptions(new Command("doctor"))
     .description("check this machine, the catalog, and the cluster with its permissions")
-    .option("--catalog <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
-    .option("--profile <name>", "a catalog stored by `tiltyard login`")
+    .option("--url <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+    .addOption(new Option("--profile <name>", "a catalog stored by `tiltyard login`").conflicts("url"))
     .option("--no-pod", "do not create the pod that tests the bucket")
     .addOption(jsonOption())
     .addHelpText(

@@ -4,7 +4,6 @@ import type { ManagementClient } from "../catalog/documented-operations.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { listed } from "./listed.ts";
-import { addLocalOption } from "./local.ts";
 import { print, printTable, timeOf } from "./output.ts";
 
 type DroppedTable = CatalogAnswer<
@@ -13,7 +12,7 @@ type DroppedTable = CatalogAnswer<
 
 /** Adds `tables dropped` and `tables undrop`. */
 export function addDroppedTableCommands(tables: Command): void {
-  addLocalOption(addCatalogCommand(tables, "dropped", "list the dropped tables that can be undropped"))
+  addCatalogCommand(tables, "dropped", "list the dropped tables that can be undropped")
     .argument("[namespace]", "only tables of this namespace and its descendants", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
       const dropped = await listDropped(catalogOf(options).management, parseIdentifier(namespace));
@@ -26,7 +25,7 @@ export function addDroppedTableCommands(tables: Command): void {
       printTable(options, rows, ["id", "table", "dropped", "kept until"]);
     });
 
-  addLocalOption(addCatalogCommand(tables, "undrop", "restore a dropped table with all its versions"))
+  addCatalogCommand(tables, "undrop", "restore a dropped table with all its versions")
     .argument("<id>", "the id from `tables dropped`, or the name for the latest dropped table of that name")
     .argument("[table]", "the new name; the old one when absent")
     .addHelpText("after", "\nExample:\n  tiltyard tables undrop 12 'prod$films_before'")

@@ -4,14 +4,13 @@ import type { CatalogClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { listed } from "./listed.ts";
-import { addLocalOption } from "./local.ts";
 import { log, print, printTable } from "./output.ts";
 
 /** Creates the command `grants`, which adds, lists and removes roles of principals on namespaces. */
 export function grantsCommand(): Command {
   const grants = new Command("grants").description("grant, list and revoke roles on namespaces of the catalog");
 
-  addLocalOption(addCatalogCommand(grants, "add", "grant a principal a role on a namespace and its descendants"))
+  addCatalogCommand(grants, "add", "grant a principal a role on a namespace and its descendants")
     .argument("<principal>", "the owner of an API key, or the subject of a token")
     .addArgument(new Argument("<role>", "the role").choices(roles))
     .argument("[namespace]", "the root namespace when absent", "$")
@@ -24,7 +23,7 @@ export function grantsCommand(): Command {
       print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
     });
 
-  addLocalOption(addCatalogCommand(grants, "list", "list principals with their roles and namespaces"))
+  addCatalogCommand(grants, "list", "list principals with their roles and namespaces")
     .argument("[namespace]", "only roles on this namespace and its descendants", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
       const { management } = catalogOf(options);
@@ -33,7 +32,7 @@ export function grantsCommand(): Command {
       printTable(options, rows, ["principal", "namespace", "role"]);
     });
 
-  addLocalOption(addCatalogCommand(grants, "remove", "revoke the role of a principal on a namespace"))
+  addCatalogCommand(grants, "remove", "revoke the role of a principal on a namespace")
     .argument("<principal>")
     .argument("[namespace]", "the root namespace when absent", "$")
     .action(async (principal: string, namespace: string, options: CatalogOptions) => {

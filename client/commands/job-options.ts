@@ -29,7 +29,7 @@ export function addJobOptions(command: Command): Command {
     .option("--entrypoint-num-cpus <number>", "CPUs of the command itself, which then runs on a worker", amount)
     .option("--entrypoint-num-gpus <number>", "GPUs of the command itself, which then runs on a worker", amount)
     .option("--submission-id <id>", "the job's id; a random one when absent")
-    .option("--catalog <url>", "the catalog that records the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+    .option("--url <url>", "the catalog that records the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
     .option("--table <id>", "the table whose column the job fills, e.g. 'prod$films'")
     .option("--column <name>", "that column")
     .option(
@@ -89,7 +89,7 @@ export function trackingOf(
   const { table, column, transaction } = options;
   if (table === undefined && column === undefined && transaction === undefined) return undefined;
   if (target === undefined)
-    throw new UsageError("--table, --column and --transaction need a catalog: --catalog URL, or TILTYARD_CATALOG_URL");
+    throw new UsageError("--table, --column and --transaction need a catalog: --url URL, or TILTYARD_CATALOG_URL");
   const catalog = createCatalogClient(target);
   if (transaction !== undefined) return { catalog, transactionId: transaction };
   if (table === undefined || column === undefined) throw new UsageError("--table and --column require each other");

@@ -1,9 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Job, parseIdentifier, progressText, rowsDone } from "@tiltyard/protocol";
+import {
+  durationText,
+  type Job,
+  type JobSummary,
+  parseIdentifier,
+  progressText,
+  queueText,
+  rowsDone,
+  stallText,
+} from "@tiltyard/protocol";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogConnectionError, CatalogRequestError } from "../catalog/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { bar, type JsonOption, Progress, print } from "./output.ts";
+import { bar, type JsonOption, log, Progress, print } from "./output.ts";
 
 const pollMs = 1_000;
 
@@ -17,7 +26,7 @@ const noRunner =
   "no runner has claimed the job: is one connected, and below its limit of jobs? Start one: tiltyard runner --local";
 
 /** Reports whether a job waits for a runner. Jobs of OpenJob are executed by the client that opened them. */
-export function isUnclaimed({ status, attempt, operation, reason }: Job): boolean {
+export function isUnclaimed({ status, attempt, operation, reason }: JobSummary): boolean {
   return status === "Queued" && attempt === 0 && operation !== "OpenJob" && reason === undefined;
 }
 
@@ -45,6 +54,7 @@ export async function watchJob(
     if (job !== undefined && job.status !== "Queued" && job.status !== "Running") {
       progress.end();
       print(options, job, `${job.status}${job.reason === undefined ? "" : `: ${job.reason}`}`);
+      log(ending(job));
       process.exitCode = exitCodeOf(job);
       return;
     }
@@ -52,20 +62,32 @@ export async function watchJob(
   }
 }
 
+/** Returns a summary of an ended job, and the commands that show why rows or the job failed. */
+function ending({ job_id: id, status, attempt, progress, ...job }: Job): string {
+  const { created_at_millis: opened, started_at_millis: started = opened, ended_at_millis: ended = started } = job;
+  const took = `took ${durationText((ended - started) / 1_000)}${attempt > 1 ? ` in attempt ${attempt}` : ""}`;
+  const { rows_skipped_on_error: skipped = 0 } = progress;
+  const rows = skipped > 0 ? `; skipped ${skipped.toLocaleString("en")} rows with errors` : "";
+  const isClean = skipped === 0 && status !== "Failed";
+  return `${took}${rows}${isClean ? "" : `. See: tiltyard jobs errors '${id}', tiltyard jobs logs '${id}'`}`;
+}
+
 function exitCodeOf({ status }: Job): number {
   if (status === "Failed") return exitCodes.jobFailed;
   return status === "Canceled" ? exitCodes.jobStopped : exitCodes.ok;
 }
 
-/** Returns one line such as `Running [#####---------------] 250/1000 rows, 50 rows/s, 15 s left, 4 workers`. */
+/** Returns one line such as `Running [#####---------------] 250/1,000 rows, 50 rows/s, 15 s left, 4 workers`. */
 export function describeProgress(job: Job): string {
   const status = job.attempt > 1 ? `${job.status} (attempt ${job.attempt})` : job.status;
   const { rows_total: total } = job.progress;
-  if (total === undefined) return [status, waitingFor(job)].filter((text) => text !== "").join(": ");
-  return `${status} ${bar(rowsDone(job.progress), total)} ${progressText(job)}`;
+  const stall = stallText(job);
+  if (total === undefined)
+    return [status, waitingFor(job) || stall || queueText(job)].filter((text) => text !== "").join(": ");
+  return `${status} ${bar(rowsDone(job.progress), total)} ${progressText(job)}${stall && `; ${stall}`}`;
 }
 
 /** Returns the reason why an open job waits, or why its latest attempt failed. */
-export function waitingFor({ status, reason = "" }: Job): string {
+export function waitingFor({ status, reason = "" }: JobSummary): string {
   return status === "Queued" || status === "Running" ? reason : "";
 }

@@ -5,7 +5,7 @@ import { submitInTransaction } from "../ray/tracked-job.ts";
 import { UsageError } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
-import { type JsonOption, jsonOption, log, print, printTable, timeOf } from "./output.ts";
+import { type JsonOption, jsonOption, print, printTable, timeOf } from "./output.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
 import { addTargetOptions, httpUrl, rayToken, readTarget, type TargetOptions } from "./target.ts";
 
@@ -17,13 +17,6 @@ interface Options extends TargetOptions, JsonOption {
 /** Creates the command `ray` with the commands on Ray itself. */
 export function rayCommand(): Command {
   return new Command("ray").description("submit jobs to a Ray cluster").addCommand(rayJobCommand());
-}
-
-/** Creates the command `job`, the former name of `ray job`. */
-export function formerJobCommand(): Command {
-  return rayJobCommand().hook("preAction", () => {
-    log("warning: `tiltyard job` is deprecated and will be removed: use `tiltyard ray job`");
-  });
 }
 
 function rayJobCommand(): Command {

@@ -1,6 +1,19 @@
 import { stripVTControlCharacters } from "node:util";
-import { formatIdentifier, jobTitle, openStatuses, parseIdentifier, rowsText } from "@tiltyard/protocol";
+import {
+  durationText,
+  formatIdentifier,
+  type Job,
+  jobTitle,
+  openStatuses,
+  parseIdentifier,
+  progressText,
+  queueText,
+  rowsText,
+  stallText,
+  withState,
+} from "@tiltyard/protocol";
 import { Command } from "commander";
+import { stringify } from "yaml";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { interruptible } from "./interruption.ts";
@@ -20,7 +33,7 @@ interface ListOptions extends CatalogOptions {
 
 /** Creates the command `jobs` for the jobs of the catalog, which its runner executes. */
 export function jobsCommand(): Command {
-  const jobs = new Command("jobs").description("the catalog's jobs: open, list, watch, cancel and retry them");
+  const jobs = new Command("jobs").description("the catalog's jobs: open, list, watch, pause, cancel and retry them");
 
   addCatalogCommand(jobs, "list", "list jobs, latest first")
     .option("-n, --namespace <id>", "only jobs of this namespace and its descendants")
@@ -30,10 +43,12 @@ export function jobsCommand(): Command {
     .addOption(limitOption("the number of jobs", 20))
     .action((options: ListOptions) => listJobs(catalogOf(options).management, options));
 
-  addOfOne(jobs, "describe", "show all fields of a job").action(async (id: string, options: CatalogOptions) => {
-    const job = await describeJob(catalogOf(options).management, id);
-    print(options, job, JSON.stringify(job, null, 2));
-  });
+  addOfOne(jobs, "describe", "show the status, the progress and the times of a job").action(
+    async (id: string, options: CatalogOptions) => {
+      const job = await describeJob(catalogOf(options).management, id);
+      print(options, job, stringify(summaryOf(job)).trimEnd());
+    },
+  );
 
   addOfOne(jobs, "watch", "show the progress of a job until it ends")
     .addHelpText(
@@ -50,6 +65,18 @@ export function jobsCommand(): Command {
       print(options, job, `job ${id} is ${job.status}`);
     },
   );
+
+  addOfOne(jobs, "pause", "pause a job; its processes end within seconds and its committed rows stay").action(
+    async (id: string, options: CatalogOptions) => {
+      const { job } = await catalogOf(options).management.pauseJob({ id: parseIdentifier(id) });
+      print(options, job, `job ${id} is paused. Next: tiltyard jobs resume '${id}'`);
+    },
+  );
+
+  addOfOne(jobs, "resume", "resume a paused job").action(async (id: string, options: CatalogOptions) => {
+    const { job } = await catalogOf(options).management.resumeJob({ id: parseIdentifier(id) });
+    print(options, job, `job ${id} is ${job.status}`);
+  });
 
   addOfOne(jobs, "retry", "open a failed or canceled job again").action(async (id: string, options: CatalogOptions) => {
     const { job_id } = await catalogOf(options).management.retryJob({ id: parseIdentifier(id) });
@@ -77,7 +104,7 @@ export function jobsCommand(): Command {
     },
   );
 
-  addOfOne(jobs, "errors", "list the errors that Geneva recorded for batches or rows of a job").action(
+  addOfOne(jobs, "errors", "list the errors of batches or rows of a job").action(
     async (id: string, options: CatalogOptions) => {
       const { errors } = await catalogOf(options).management.listJobErrors({ id: parseIdentifier(id) });
       const shown = errors.map(({ type, message, column, fragment_id, row_address }) => ({
@@ -86,7 +113,9 @@ export function jobsCommand(): Command {
         row: row_address ?? "",
         error: `${type}: ${message.split("\n", 1)[0]}`,
       }));
-      printTable(options, shown, ["column", "fragment", "row", "error"], errors);
+      const trace = errors[0]?.trace;
+      const note = trace === undefined ? "" : `\n\nThe traceback of the first error, all with --json:\n${trace.trim()}`;
+      printTable(options, shown, ["column", "fragment", "row", "error"], errors, note);
     },
   );
 
@@ -123,6 +152,34 @@ async function linesOf(management: ManagementClient, id: string, attempt?: numbe
   return found.lines;
 }
 
+/** Returns the fields of a job in the order of their importance for users. */
+function summaryOf(job: Job): Record<string, unknown> {
+  const { job_id: id, attempt, reason, objects, progress, result, parameters, platform } = job;
+  const { created_at_millis: opened, started_at_millis: started, ended_at_millis: ended } = job;
+  const { paused_at_millis: paused, stalled_since_millis: stalled } = job;
+  const unlessEmpty = (name: string, value: object) => Object.keys(value).length > 0 && { [name]: value };
+  return {
+    job: id,
+    status: attempt > 1 ? `${job.status} (attempt ${attempt})` : job.status,
+    ...(reason !== undefined && { reason }),
+    table: formatIdentifier(objects[0] ?? []),
+    operation: jobTitle(job),
+    ...(progress.rows_total !== undefined && { progress: progressText(job) }),
+    ...(job.queue_position !== undefined && { queue: queueText(job) }),
+    ...(paused !== undefined && { paused: `since ${timeOf(paused)}` }),
+    ...(stalled !== undefined && { stalled: `${stallText(job)}, since ${timeOf(stalled)}` }),
+    principal: job.principal,
+    opened: timeOf(opened),
+    ...(started !== undefined && { started: timeOf(started) }),
+    ...(ended !== undefined && {
+      ended: `${timeOf(ended)}, after ${durationText((ended - (started ?? opened)) / 1_000)}`,
+    }),
+    ...unlessEmpty("parameters", parameters),
+    ...unlessEmpty("result", result),
+    ...unlessEmpty("platform", platform),
+  };
+}
+
 async function listJobs(management: ManagementClient, options: ListOptions): Promise<void> {
   const { namespace, table, principal, open, limit } = options;
   const request = {
@@ -138,7 +195,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
     status: job.status,
     table: formatIdentifier(job.objects[0] ?? []),
     job: jobTitle(job),
-    progress: job.progress.rows_total === undefined ? waitingFor(job) : rowsText(job.progress),
+    progress: withState(job.progress.rows_total === undefined ? waitingFor(job) : rowsText(job.progress), job),
     principal: job.principal,
     opened: timeOf(job.created_at_millis),
   }));

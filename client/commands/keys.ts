@@ -3,7 +3,6 @@ import { Command, Option } from "commander";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { warnIfMissing } from "./grants.ts";
 import { listed } from "./listed.ts";
-import { addLocalOption } from "./local.ts";
 import { print, printTable, timeOf } from "./output.ts";
 
 interface CreateOptions extends CatalogOptions {
@@ -15,7 +14,7 @@ interface CreateOptions extends CatalogOptions {
 export function keysCommand(): Command {
   const keys = new Command("keys").description("create, list and revoke API keys of the catalog");
 
-  addLocalOption(addCatalogCommand(keys, "create", "create a key for a principal and print it once"))
+  addCatalogCommand(keys, "create", "create a key for a principal and print it once")
     .argument("<principal>", "the principal of requests with the key")
     .addOption(new Option("--role <role>", "also grant the principal this role").choices(roles))
     .option("--namespace <id>", "the namespace of the role, with its descendants", "$")
@@ -28,19 +27,17 @@ export function keysCommand(): Command {
       if (grant) await warnIfMissing(catalog, options.namespace);
     });
 
-  addLocalOption(addCatalogCommand(keys, "list", "list the keys, without their secrets")).action(
-    async (options: CatalogOptions) => {
-      const { management } = catalogOf(options);
-      const found = await listed(management.listApiKeys, {}, ({ api_keys }) => api_keys);
-      const rows = found.map(({ api_key_id: id, principal, created_at_millis }) => ({
-        ...{ id, principal },
-        created: timeOf(created_at_millis),
-      }));
-      printTable(options, rows, ["id", "principal", "created"]);
-    },
-  );
+  addCatalogCommand(keys, "list", "list the keys, without their secrets").action(async (options: CatalogOptions) => {
+    const { management } = catalogOf(options);
+    const found = await listed(management.listApiKeys, {}, ({ api_keys }) => api_keys);
+    const rows = found.map(({ api_key_id: id, principal, created_at_millis }) => ({
+      ...{ id, principal },
+      created: timeOf(created_at_millis),
+    }));
+    printTable(options, rows, ["id", "principal", "created"]);
+  });
 
-  addLocalOption(addCatalogCommand(keys, "revoke", "revoke a key"))
+  addCatalogCommand(keys, "revoke", "revoke a key")
     .argument("<id>", "the key's id, as `keys list` shows it")
     .action(async (id: string, options: CatalogOptions) => {
       await catalogOf(options).management.revokeApiKey({ api_key_id: id });

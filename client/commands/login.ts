@@ -9,6 +9,8 @@ import { type JsonOption, jsonOption, log, print } from "./output.ts";
 import { defaultProfile, findProfile, profilesFile, storeProfile } from "./profiles.ts";
 import { httpUrl } from "./target.ts";
 
+const reminderMs = 2_000;
+
 interface Options extends JsonOption {
   readonly profile: string;
 }
@@ -23,8 +25,8 @@ export function loginCommand(): Command {
     .addHelpText(
       "after",
       `
-The key is TILTYARD_API_KEY, or the development key of data/ for a catalog at a loopback address. Without these, the
-command asks for the key on a terminal and reads it from standard input otherwise.
+The key is the first of: standard input if it is a file or a pipe with content, TILTYARD_API_KEY, the development key of
+data/ for a catalog at a loopback address, and an answer on the terminal.
 
 Examples:
   tiltyard login https://catalog.example.com
@@ -33,15 +35,14 @@ Examples:
     )
     .action(async (address: string, options: Options) => {
       const url = httpUrl(address, "the catalog");
-      const apiKey = process.env.TILTYARD_API_KEY || developmentKeyFor(url) || (await readKey());
-      if (apiKey === "")
-        throw new UsageError("The key is missing. Set TILTYARD_API_KEY, or write the key to standard input");
+      const { apiKey, from } = await findKey(url);
+      log(`key: from ${from}`);
       // The catalog rejects a wrong key before it is stored.
       const { principal } = await createManagementClient({ url, apiKey }).describeCaller({});
       storeProfile(options.profile, { url, apiKey });
       print(
         options,
-        { url, profile: options.profile, principal, file: profilesFile() },
+        { url, profile: options.profile, principal, key_from: from, file: profilesFile() },
         `signed in to ${url} as ${principal}; stored in ${profilesFile()} as the profile ${options.profile}`,
       );
     });
@@ -61,9 +62,35 @@ export function logoutCommand(): Command {
     });
 }
 
-/** Reads a key from standard input without echo. */
-async function readKey(): Promise<string> {
-  if (!process.stdin.isTTY) return (await text(process.stdin)).trim();
+/**
+ * Returns the key to store, with its source. An explicit key overrides that of the environment, which may be the key of
+ * another catalog.
+ */
+async function findKey(url: string): Promise<{ readonly apiKey: string; readonly from: string }> {
+  const sources = [
+    ["standard input", process.stdin.isTTY ? undefined : await readInput()],
+    ["TILTYARD_API_KEY", process.env.TILTYARD_API_KEY],
+    ["the development key of this folder", developmentKeyFor(url)],
+  ] as const;
+  for (const [from, apiKey] of sources) if (apiKey) return { apiKey, from };
+  const apiKey = process.stdin.isTTY ? await askForKey() : "";
+  if (apiKey === "")
+    throw new UsageError("The key is missing. Set TILTYARD_API_KEY, or write the key to standard input");
+  return { apiKey, from: "the terminal" };
+}
+
+/** Reads a key from a file or a pipe. A pipe without a writer that closes it would otherwise block without a reason. */
+async function readInput(): Promise<string> {
+  const reminder = setTimeout(() => log("waiting for the key on standard input; </dev/null ignores it"), reminderMs);
+  try {
+    return (await text(process.stdin)).trim();
+  } finally {
+    clearTimeout(reminder);
+  }
+}
+
+/** Asks for a key on the terminal, without echo. */
+async function askForKey(): Promise<string> {
   const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
   using reader = createInterface({ input: process.stdin, output: hidden, terminal: true });
   reader.on("SIGINT", () => {

@@ -1,8 +1,12 @@
 import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
+import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { listed } from "./listed.ts";
 import { print, printTable } from "./output.ts";
+
+/** The code of the protocol for a namespace that is not empty. */
+const namespaceNotEmpty = 3;
 
 /** Creates the command `namespaces`, which lists, creates and drops namespaces. */
 export function namespacesCommand(): Command {
@@ -34,7 +38,12 @@ export function namespacesCommand(): Command {
     .option("--cascade", "also drop everything in the namespace")
     .action(async (namespace: string, options: CatalogOptions & { readonly cascade?: boolean }) => {
       const behavior = options.cascade ? "Cascade" : "Restrict";
-      await catalogOf(options).catalog.dropNamespace({ id: parseIdentifier(namespace), behavior });
+      const { catalog } = catalogOf(options);
+      await catalog.dropNamespace({ id: parseIdentifier(namespace), behavior }).catch((error) => {
+        const isNotEmpty = error instanceof CatalogRequestError && error.code === namespaceNotEmpty;
+        if (!isNotEmpty) throw error;
+        throw new Error(`The namespace ${namespace} is not empty. Drop its contents first, or use --cascade`);
+      });
       print(options, { namespace, dropped: true }, `dropped ${namespace}`);
     });
 

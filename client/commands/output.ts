@@ -34,14 +34,16 @@ export function log(text: string): void {
  * Prints rows under the names of their columns, or as JSON with `--json`.
  *
  * @param value The JSON; the list of the rows when absent.
+ * @param note A text below the rows.
  */
 export function printTable(
   options: JsonOption,
   rows: readonly Readonly<Record<string, string>>[],
   columns: readonly string[],
   value: unknown = rows,
+  note = "",
 ): void {
-  print(options, value, formatTable(rows, columns));
+  print(options, value, formatTable(rows, columns, process.stdout.isTTY ? process.stdout.columns : undefined) + note);
 }
 
 /** Formats a time in milliseconds since the epoch; empty if it is unknown or beyond the dates that exist. */

@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { ownValue } from "@tiltyard/protocol";
 import writeFileAtomic from "write-file-atomic";
 import { z } from "zod";
 import { UsageError } from "./exit-codes.ts";
@@ -20,13 +21,12 @@ export function profilesFile(): string {
 
 /** Returns a stored profile; undefined if none has the name. @throws UsageError for an unusable file. */
 export function findProfile(name: string): Profile | undefined {
-  const profiles = readProfiles();
-  return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  return ownValue(readProfiles(), name);
 }
 
 /** Stores a profile, or deletes it if the value is undefined. @throws UsageError for an unusable file. */
 export function storeProfile(name: string, profile: Profile | undefined): void {
-  const { [name]: _, ...others } = readProfiles();
+  const others = Object.fromEntries(Object.entries(readProfiles()).filter(([other]) => other !== name));
   const file = profilesFile();
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const profiles: Profiles = profile === undefined ? others : { ...others, [name]: profile };

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { Companion } from "../ray/companion.ts";
+import { unusedPort } from "../unused-port.ts";
 import type { CatalogTarget } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
@@ -19,6 +20,8 @@ const column = "title_length";
 const expression = "character_length(title)";
 const rows = 1_000;
 const pollMs = 500;
+/** The port that later commands call by default; a free one instead if another program uses it. */
+const catalogPort = 2333;
 
 const openCatalog = `
 import os, lance, lance.namespace, pyarrow as pa
@@ -39,19 +42,25 @@ for film in films.to_table(limit=3).to_pylist():
     print("  ", film)
 `;
 
+interface Options {
+  readonly keep?: boolean;
+}
+
 /** Creates the command `quickstart`, which fills a column by a REST call on a machine with only Node and Python. */
 export function quickstartCommand(): Command {
   return new Command("quickstart")
     .description("start the catalog, the runner and Ray on this machine, and fill a column by a REST call")
-    .action(() => interruptible(quickstart));
+    .option("--keep", "leave the catalog and the runner up until Ctrl-C, for the console and for jobs of yours")
+    .action((options: Options) => interruptible((signal) => quickstart(options, signal)));
 }
 
-async function quickstart(signal: AbortSignal): Promise<void> {
+async function quickstart({ keep = false }: Options, signal: AbortSignal): Promise<void> {
   using progress = new Progress();
   const runner = findProgram("runner");
   const python = await preparePython(join(dirname(runner), "job/requirements.txt"), progress, signal);
   progress.show("starting the catalog of this folder, data/");
-  await using catalog = await startCatalog(signal);
+  const port = Number(process.env.TILTYARD_PORT || catalogPort);
+  await using catalog = await startCatalog(signal, await unusedPort(port));
   const environment = {
     ...process.env,
     PATH: `${python}:${process.env.PATH}`,
@@ -59,7 +68,8 @@ async function quickstart(signal: AbortSignal): Promise<void> {
     ...(catalog.apiKey !== undefined && { TILTYARD_API_KEY: catalog.apiKey }),
   };
   progress.show("starting the runner, and Ray on this machine");
-  await using running = new Companion([process.execPath, runner, "--local", "--standby-minutes", "0"], environment);
+  const standby = keep ? [] : ["--standby-minutes", "0"];
+  await using running = new Companion([process.execPath, runner, "--local", ...standby], environment);
 
   progress.show(`creating the table ${table} with ${rows} films`);
   await prepareTable(catalog, join(python, "python"), environment);
@@ -68,7 +78,12 @@ async function quickstart(signal: AbortSignal): Promise<void> {
   log(`POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}`);
   await untilEnded(catalog, String(job.job_id), running, progress, signal);
   showRows(join(python, "python"), environment);
-  log("stopping Ray and the catalog");
+  const key = resolve(process.env.TILTYARD_DATA_DIR || "data", "development.key");
+  if (keep) {
+    process.stdout.write(signIn(catalog.url, process.env.TILTYARD_API_KEY ? "TILTYARD_API_KEY" : key));
+    await untilStopped(running, signal);
+  }
+  log(`stopping Ray and the catalog at ${catalog.url}; its key remains in ${key}`);
   process.stdout.write(next);
 }
 
@@ -121,10 +136,24 @@ function showRows(python: string, env: NodeJS.ProcessEnv): void {
   process.stdout.write(shown.stdout);
 }
 
+/** Waits for Ctrl-C. @throws Error if the runner ends before. */
+async function untilStopped(runner: Companion, signal: AbortSignal): Promise<void> {
+  while (!runner.hasEnded) await sleep(pollMs, undefined, { signal });
+  throw new Error(`The runner ended: ${runner.printed.trim()}`);
+}
+
+const signIn = (url: string, key: string) => `
+The catalog and a runner are up until Ctrl-C. Open the console and sign in with the key:
+  ${url}/console
+  the key is ${key.endsWith(".key") ? "in " : "that of "}${key}
+`;
+
 const next = `
 What to try next:
-  npx tiltyard serve                starts the catalog; open http://127.0.0.1:2333/console
-  npx tiltyard runner --local       runs the catalog's jobs on this machine; needs Ray and Lance's clients
+  tiltyard quickstart --keep        the same, and the console at its end
+  tiltyard serve                    starts the catalog alone
+  tiltyard runner --local           runs the catalog's jobs on this machine; needs Ray and Lance's clients
                                     in the Python of the PATH (docs/guides/jobs.md)
   pip install geneva                columns that a Python function computes (docs/guides/jobs.md)
+In a clone, npm run tiltyard -- ARGUMENTS is the command.
 `;

@@ -1,4 +1,5 @@
 import type { AnyContract } from "@tiltyard/protocol";
+import { ownValue } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { z } from "zod";
 
@@ -32,7 +33,7 @@ export function addRequestOptions(command: Command, { body }: AnyContract): Comm
 /** Returns the values of a command's options by their names in the protocol. */
 export function requestOf<C extends AnyContract>({ body }: C, command: Command): RequestFields<C> {
   const given = command.opts<Record<string, unknown>>();
-  const fields = fieldsOf(body).map(([field]) => [field, given[camelCase(field)]]);
+  const fields = fieldsOf(body).map(([field]) => [field, ownValue(given, camelCase(field))]);
   return body.parse(Object.fromEntries(fields)) as RequestFields<C>;
 }
 

@@ -42,9 +42,9 @@ function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
 /** A catalog that stops when it is disposed. */
 type StartedCatalog = CatalogTarget & AsyncDisposable;
 
-/** Starts the catalog of this folder at a free port. Another catalog may use the same database. */
-export async function startCatalog(signal: AbortSignal): Promise<StartedCatalog> {
-  const settings = { ...process.env, TILTYARD_PORT: "0" };
+/** Starts the catalog of this folder, by default at a free port. Another catalog may use the same database. */
+export async function startCatalog(signal: AbortSignal, port = 0): Promise<StartedCatalog> {
+  const settings = { ...process.env, TILTYARD_PORT: String(port) };
   const catalog = new Companion([process.execPath, findProgram("catalog"), "serve"], settings);
   const end = () => catalog[Symbol.asyncDispose]();
   try {

@@ -25,7 +25,7 @@ export function runCommand(): Command {
 Examples:
   tiltyard run --local -w . -- python backfill.py
   tiltyard run -f cluster.yaml -w . -- python backfill.py
-  tiltyard run -f cluster.yaml --stack-outputs outputs.json --catalog http://127.0.0.1:2333 \\
+  tiltyard run -f cluster.yaml --stack-outputs outputs.json --url http://127.0.0.1:2333 \\
     --table 'prod$films' --column embedding -w . -- python backfill.py
 
 Exit codes: 0 the job succeeded, 3 it failed, 4 it was stopped, 2 the parameters are not valid, 1 anything else.`,

@@ -1,4 +1,4 @@
-import { parseIdentifier, parsing, TablePolicy } from "@tiltyard/protocol";
+import { ownValue, parseIdentifier, parsing, TablePolicy } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { z } from "zod";
@@ -47,6 +47,6 @@ function parsePolicy(file: string): Policy {
 
 /** Returns the policy in the properties of a table, each part of which is JSON. */
 function policyIn(properties: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
-  const names = Object.keys(TablePolicy).filter((name) => properties[name] !== undefined);
-  return Object.fromEntries(names.map((name) => [name, JSON.parse(properties[name] ?? "")]));
+  const parts = Object.keys(TablePolicy).map((name) => [name, ownValue(properties, name)] as const);
+  return Object.fromEntries(parts.flatMap(([name, text]) => (text === undefined ? [] : [[name, JSON.parse(text)]])));
 }

@@ -1,14 +1,14 @@
-import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
+import { arrowTypeText, formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { stringify } from "yaml";
-import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
+import type { CatalogClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { addDroppedTableCommands } from "./dropped-tables.ts";
 import { listed } from "./listed.ts";
-import { addLocalOption } from "./local.ts";
 import { limitOption, print, printTable, timeOf } from "./output.ts";
+import { firstRows } from "./table-rows.ts";
 
 type Described = CatalogAnswer<import("@tiltyard/protocol").Contracts["describeTable"]>;
 
@@ -51,10 +51,9 @@ export function tablesCommand(): Command {
     .addOption(limitOption("the number of rows, 100 at most", 10))
     .action(async (table: string, options: LimitOptions) => {
       const { management } = catalogOf(options);
-      const { columns, rows } = await firstRows(management, parseIdentifier(table), Math.min(options.limit, headMax));
-      const names = columns.map(({ name }) => name);
-      const cells = rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index], value?.text ?? ""])));
-      printTable(options, cells, names);
+      const limit = Math.min(options.limit, headMax);
+      const { names, values, texts } = await firstRows(management, parseIdentifier(table), limit);
+      printTable(options, texts, names, values);
     });
 
   addTableCommand(tables, "versions", "list the versions of a table, latest first")
@@ -85,14 +84,12 @@ export function tablesCommand(): Command {
     ["protect", "refuse to drop a table", true],
     ["unprotect", "allow a table to be dropped", false],
   ] as const)
-    addLocalOption(addTableCommand(tables, name, description)).action(
-      async (table: string, options: CatalogOptions) => {
-        const { management } = catalogOf(options);
-        const change = isProtected ? management.protectTable : management.unprotectTable;
-        await change({ id: parseIdentifier(table) });
-        print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
-      },
-    );
+    addTableCommand(tables, name, description).action(async (table: string, options: CatalogOptions) => {
+      const { management } = catalogOf(options);
+      const change = isProtected ? management.protectTable : management.unprotectTable;
+      await change({ id: parseIdentifier(table) });
+      print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
+    });
 
   return tables;
 }
@@ -101,22 +98,16 @@ export function addTableCommand(to: Command, name: string, description: string):
   return addCatalogCommand(to, name, description).argument("<table>", "the table's identifier, e.g. 'prod$films'");
 }
 
-/** Reads the first rows of a version of a table, with several requests if they exceed one response. */
-async function firstRows(management: ManagementClient, id: readonly string[], limit: number) {
-  const { columns, rows, version, ...first } = await management.listTableRows({ id, limit });
-  let next = first.next_offset;
-  while (next !== undefined) {
-    const page = await management.listTableRows({ id, version, offset: next, limit: limit - rows.length });
-    rows.push(...page.rows);
-    next = page.next_offset;
-  }
-  return { columns, rows };
-}
-
-/** Describes a table with its schema, or without a schema if the catalog cannot read the data of tables. */
-async function describe(catalog: CatalogClient, id: readonly string[]): Promise<Described> {
+/** Describes a table with its schema and rows, or without them if the catalog cannot read the data of tables. */
+async function describe(
+  catalog: CatalogClient,
+  id: readonly string[],
+): Promise<Described & { readonly rows?: number }> {
   try {
-    return await catalog.describeTable({ id, load_detailed_metadata: true, check_declared: true });
+    const described = await catalog.describeTable({ id, load_detailed_metadata: true, check_declared: true });
+    const { is_only_declared: isOnlyDeclared, version } = described;
+    if (isOnlyDeclared || version === undefined) return described;
+    return { ...described, rows: await catalog.countTableRows({ id, version }) };
   } catch (error) {
     if (!(error instanceof CatalogRequestError && error.status === 406)) throw error;
     return await catalog.describeTable({ id });
@@ -124,12 +115,16 @@ async function describe(catalog: CatalogClient, id: readonly string[]): Promise<
 }
 
 /** Returns the fields of a table in the order of their importance for users. */
-function summaryOf(table: string, described: Omit<Described, "context">): Record<string, unknown> {
-  const { version, location, stats, schema, properties, is_only_declared: isOnlyDeclared } = described;
+function summaryOf(
+  table: string,
+  described: Omit<Described, "context"> & { readonly rows?: number },
+): Record<string, unknown> {
+  const { version, location, rows, stats, schema, properties, is_only_declared: isOnlyDeclared } = described;
   return {
     table,
     location,
     ...(isOnlyDeclared ? { state: "declared, without data" } : version !== undefined && { version }),
+    ...(rows !== undefined && { rows }),
     ...(stats && { fragments: stats.num_fragments, "deleted rows": stats.num_deleted_rows }),
     ...(schema && { columns: Object.fromEntries(schema.fields.map((field) => [field.name, typeOf(field)])) }),
     ...(Object.keys(properties).length > 0 && { properties }),
@@ -139,14 +134,5 @@ function summaryOf(table: string, described: Omit<Described, "context">): Record
 type Field = NonNullable<Described["schema"]>["fields"][number];
 
 function typeOf({ type, nullable }: Field): string {
-  return `${nameOf(type)}${nullable ? "" : ", not null"}`;
-}
-
-/** Returns a type name such as `fixed_size_list<float, 128>`. */
-function nameOf({ type, fields, length }: Field["type"]): string {
-  const inner = [
-    ...(fields ?? []).map((field) => nameOf(field.type)),
-    ...(length === undefined ? [] : [String(length)]),
-  ];
-  return inner.length === 0 ? type : `${type}<${inner.join(", ")}>`;
+  return `${arrowTypeText(type)}${nullable ? "" : ", not null"}`;
 }

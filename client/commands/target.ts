@@ -21,7 +21,7 @@ export interface TargetOptions {
   readonly namespace?: string;
   readonly context?: string;
   readonly configMethod?: ClusterParameters["configMethod"];
-  readonly catalog?: string;
+  readonly url?: string;
 }
 
 export function addTargetOptions(command: Command): Command {

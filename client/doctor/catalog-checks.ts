@@ -39,7 +39,7 @@ export async function examineCatalog(
   if (catalog === undefined)
     return relevant.map(([check]) => ({
       check,
-      ...skipped("no catalog was named", "--stack-outputs FILE, or --catalog URL"),
+      ...skipped("no catalog was named", "--stack-outputs FILE, or --url URL"),
     }));
   const problem = await problemOf(catalog.url);
   const management = createManagementClient({ ...catalog, retries: 0, timeoutMs: requestTimeoutMs });
@@ -90,8 +90,8 @@ async function problemOf(url: string): Promise<string | undefined> {
   try {
     const signal = AbortSignal.timeout(requestTimeoutMs);
     const { ok: isReady, status } = await fetch(`${url.replace(/\/+$/, "")}/health/ready`, { signal });
-    return isReady ? undefined : `${url} responds with ${status}`;
+    return isReady ? undefined : `no Tiltyard catalog answers at ${url}: HTTP ${status}`;
   } catch {
-    return `${url} does not respond`;
+    return `no Tiltyard catalog answers at ${url}`;
   }
 }

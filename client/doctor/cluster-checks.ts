@@ -13,6 +13,7 @@ import {
   identityAnnotations,
   isAtLeast,
   operatorVersionMin,
+  ownValue,
   runnerName,
 } from "@tiltyard/protocol";
 import { rayClusters } from "../ray/manifest.ts";
@@ -233,7 +234,7 @@ async function checkNodes(
 }
 
 function isSpot({ metadata }: V1Node): boolean {
-  return spotLabels.some(([key, value]) => metadata?.labels?.[key] === value);
+  return spotLabels.some(([key, value]) => ownValue(metadata?.labels ?? {}, key) === value);
 }
 
 /** Checks the bucket with a pod that uses it like the pods of Ray clusters. */

@@ -77,9 +77,13 @@ export class JobsApi {
     return new Job(this, id);
   }
 
-  /** Lists all jobs. @throws JobError */
+  /** Lists all jobs. Other clients of Ray may have submitted jobs that this one cannot read. @throws JobError */
   async list(): Promise<readonly JobDetails[]> {
-    return z.array(JobDetails).parse(JSON.parse(await this.#dashboard.request("GET", "/api/jobs/")));
+    const jobs = z.array(z.unknown()).parse(JSON.parse(await this.#dashboard.request("GET", "/api/jobs/")));
+    return jobs.flatMap((job) => {
+      const { data } = JobDetails.safeParse(job);
+      return data === undefined ? [] : [data];
+    });
   }
 
   /** Returns Ray's description of a job. @throws JobError */

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
-import getPort from "get-port";
+import { unusedPort } from "../unused-port.ts";
 import { Companion } from "./companion.ts";
 import { JobsApi } from "./jobs.ts";
 import { createRayFolder, removeOrphanedRays, removeRayFolder } from "./ray-folder.ts";
@@ -34,6 +34,8 @@ export interface LocalRay extends AsyncDisposable {
   readonly token: string | undefined;
   /** Reports whether it died or was stopped. */
   readonly hasEnded: boolean;
+  /** Returns the end of its output, which shows why it died. */
+  readonly printed: string;
 }
 
 const startTimeoutMs = 120_000;
@@ -63,7 +65,7 @@ export async function startLocalRay({ env, numCpus, signal, ...options }: LocalR
   const version = await localRayVersion(env);
   const { token = isAtLeast(version, tokenRayVersionMin) ? randomBytes(32).toString("hex") : undefined } = options;
   const numbers = new Map<string, number>();
-  for (const name of ports) numbers.set(name, await getPort({ host: "127.0.0.1" }));
+  for (const name of ports) numbers.set(name, await unusedPort());
   const dashboardUrl = `http://127.0.0.1:${numbers.get("dashboard-port")}`;
   await removeOrphanedRays();
   signal?.throwIfAborted();
@@ -99,6 +101,9 @@ export async function startLocalRay({ env, numCpus, signal, ...options }: LocalR
     token,
     get hasEnded() {
       return companion.hasEnded;
+    },
+    get printed() {
+      return companion.printed;
     },
     jobs: new JobsApi(dashboardUrl, token),
     [Symbol.asyncDispose]: stop,

@@ -1,11 +1,4 @@
-import type {
-  KubernetesObject,
-  V1Container,
-  V1EnvVar,
-  V1PodTemplateSpec,
-  V1Toleration,
-  V1Volume,
-} from "@kubernetes/client-node";
+import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec, V1Toleration } from "@kubernetes/client-node";
 import {
   type ClusterParameters,
   gpuResource,
@@ -16,7 +9,12 @@ import {
   sharedMemoryFolder,
 } from "@tiltyard/protocol";
 import { version } from "../version.ts";
-import { readyWorkerSettings } from "./ready-workers.ts";
+
+/** The annotations by which the cluster autoscaler and Karpenter do not remove the node of a pod. */
+const keptByAutoscalers = {
+  "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+  "karpenter.sh/do-not-disrupt": "true",
+} as const;
 
 /** The resource of RayClusters on the API server. */
 export const rayClusters = { group: "ray.io", version: "v1", plural: "rayclusters" } as const;
@@ -48,6 +46,11 @@ export interface RayClusterObject extends KubernetesObject {
 }
 
 const userId = 1000;
+/**
+ * The volume of Ray's files. KubeRay mounts a volume of this name in the container of its autoscaler, whose log the
+ * dashboard then shows.
+ */
+const rayVolume = "ray-logs";
 /** The grace period in which the tasks of a deleted pod can move to other pods. */
 const stopSeconds = 60;
 
@@ -80,12 +83,11 @@ export function rayClusterManifest(
 /**
  * Returns the specification of a cluster, for a RayCluster or for the cluster of a RayJob.
  *
- * @param job The cluster's only job. A failed head is not restarted, because the job is lost with it. A job that waits for
- *   its key has the key in a mounted file, which follows after the start of the pods.
+ * @param options.isOfOneJob A failed head is not restarted, because the only job is lost with it.
  */
 export function rayClusterSpec(
   parameters: ClusterParameters,
-  job?: { readonly waitsForKey: boolean },
+  { isOfOneJob = false }: { readonly isOfOneJob?: boolean } = {},
 ): Readonly<Record<string, unknown>> {
   const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
   return {
@@ -110,7 +112,7 @@ export function rayClusterSpec(
     headGroupSpec: {
       serviceType: "ClusterIP",
       rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
-      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, job }),
+      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, isOfOneJob }),
     },
     workerGroupSpecs: workerGroups.map((worker) => ({
       groupName: worker.name,
@@ -119,7 +121,7 @@ export function rayClusterSpec(
       maxReplicas: worker.maxReplicas,
       idleTimeoutSeconds: worker.idleTimeoutSeconds,
       rayStartParams: {},
-      template: podTemplate(parameters, { ...worker, kind: "worker", job }),
+      template: podTemplate(parameters, { ...worker, kind: "worker", isOfOneJob }),
     })),
   };
 }
@@ -134,7 +136,7 @@ interface PodGroup {
   readonly image?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly priorityClassName?: string | undefined;
-  readonly job: { readonly waitsForKey: boolean } | undefined;
+  readonly isOfOneJob: boolean;
 }
 
 function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTemplateSpec {
@@ -148,12 +150,14 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
     metadata: {
       labels: { ...managedBy },
       // The whole cluster ends with its head, so the autoscaler must not evict it.
-      annotations: isHead ? { "cluster-autoscaler.kubernetes.io/safe-to-evict": "false" } : {},
+      annotations: isHead ? keptByAutoscalers : {},
     },
     spec: {
       serviceAccountName: group.serviceAccount ?? parameters.serviceAccount,
+      // Only the autoscaler on the head calls the API server. Identities of clouds have tokens of their own.
+      ...(!isHead && { automountServiceAccountToken: false }),
       nodeSelector: { ...nodes },
-      ...(isHead && group.job !== undefined && { restartPolicy: "Never" }),
+      ...(isHead && group.isOfOneJob && { restartPolicy: "Never" }),
       ...(priorityClassName !== undefined && { priorityClassName }),
       terminationGracePeriodSeconds: stopSeconds,
       securityContext: {
@@ -166,13 +170,12 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
       ...(parameters.logs !== undefined && { initContainers: [logsContainer(parameters.logs)] }),
       containers: [rayContainer(parameters, group)],
       volumes: [
-        { name: "ray", emptyDir: {} },
+        { name: rayVolume, emptyDir: {} },
         // This volume is for Ray's object store. Its content counts as memory of the pod.
         { name: "shm", emptyDir: { medium: "Memory" } },
         ...(parameters.logs === undefined
           ? []
           : [{ name: logsVolume, configMap: { name: parameters.logs.configMap } }]),
-        ...keyVolumes(parameters, group),
         ...claims.map((claimName, index) => ({ name: volumeName(index), persistentVolumeClaim: { claimName } })),
       ],
     },
@@ -219,24 +222,14 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
     lifecycle: { preStop: { exec: { command: ["/bin/sh", "-c", "ray stop"] } } },
     volumeMounts: [
-      { name: "ray", mountPath: rayFolder },
+      { name: rayVolume, mountPath: rayFolder },
       { name: "shm", mountPath: sharedMemoryFolder },
-      ...keyVolumes(parameters, group).map(({ name }) => ({ name, mountPath: keyFolder, readOnly: true })),
       ...parameters.volumes.map(({ claim, path }) => ({
         name: volumeName(claimsOf(parameters).indexOf(claim)),
         mountPath: path,
       })),
     ],
   };
-}
-
-const keyVolume = "catalog-key";
-const keyFolder = "/var/run/secrets/tiltyard.dev";
-
-/** Returns the volume with the Secret that a job waits for. The pods start without it. */
-function keyVolumes({ catalogKeySecret: secretName }: ClusterParameters, { job }: PodGroup): V1Volume[] {
-  if (job?.waitsForKey !== true || secretName === undefined) return [];
-  return [{ name: keyVolume, secret: { secretName, optional: true, defaultMode: 0o440 } }];
 }
 
 const logsVolume = "logs-settings";
@@ -265,7 +258,7 @@ function logsContainer({ image }: NonNullable<ClusterParameters["logs"]>): V1Con
       capabilities: { drop: ["ALL"] },
     },
     volumeMounts: [
-      { name: "ray", mountPath: rayFolder, readOnly: true },
+      { name: rayVolume, mountPath: rayFolder, readOnly: true },
       { name: logsVolume, mountPath: logsFolder, readOnly: true },
     ],
   };
@@ -285,13 +278,10 @@ function environment(parameters: ClusterParameters, group: PodGroup): V1EnvVar[]
   const { catalogUrl, catalogKeySecret } = parameters;
   const values = {
     ...(catalogUrl !== undefined && { TILTYARD_CATALOG_URL: catalogUrl }),
-    ...(group.job?.waitsForKey === true && readyWorkerSettings(group.numCpus)),
     ...parameters.env,
     ...group.env,
   };
   const plain = Object.entries(values).map(([name, value]): V1EnvVar => ({ name, value }));
-  if (group.job?.waitsForKey === true)
-    return [...plain, { name: "TILTYARD_API_KEY_FILE", value: `${keyFolder}/apiKey` }];
   if (catalogKeySecret === undefined || "TILTYARD_API_KEY" in values) return plain;
   const secretKeyRef = { name: catalogKeySecret, key: "apiKey" };
   return [...plain, { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef } }];

@@ -1,6 +1,6 @@
 import {
   type AnyContract,
-  type Contracts,
+  type CatalogContracts,
   httpRequest,
   type Identifier,
   type ManagementContracts,
@@ -9,7 +9,7 @@ import {
 } from "@tiltyard/protocol";
 import type { z } from "zod";
 
-type Operations = Contracts & ManagementContracts;
+type Operations = CatalogContracts & ManagementContracts;
 export type OperationName = keyof Operations;
 export type AnswerTo<Name extends OperationName> = ResponseOf<Operations[Name]>;
 
@@ -23,6 +23,7 @@ export type RequestTo<Name extends OperationName> = { readonly id?: Identifier; 
   Omit<z.input<Operations[Name]["body"]>, "id" | "identity" | "context">;
 
 export type Job = AnswerTo<"describeJob">["job"];
+export type JobSummary = AnswerTo<"listJobs">["jobs"][number];
 
 /** The form of each operation's request, which the bundler inserts. */
 declare const OPERATIONS: Readonly<Record<OperationName, RequestShape>>;

@@ -1,6 +1,6 @@
 import { durationText, isOpen } from "@tiltyard/protocol";
 import { useEffect, useState } from "preact/hooks";
-import type { AnswerTo, Job } from "./api.ts";
+import type { AnswerTo, JobSummary } from "./api.ts";
 import { counted, dateAndTime } from "./format.ts";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
@@ -10,7 +10,7 @@ type Attempt = AnswerTo<"listJobAttempts">["attempts"][number];
 
 interface Props {
   readonly id: PageProps["id"];
-  readonly job: Job;
+  readonly job: JobSummary;
 }
 
 /** Reads the attempts again whenever the job has a new attempt, status or heartbeat. */
@@ -95,7 +95,7 @@ export function Attempts({ job, query }: Pick<Props, "job"> & { readonly query: 
   );
 }
 
-/** The errors that Geneva recorded for rows or batches, with their tracebacks. */
+/** The errors of rows or batches, with the tracebacks that Geneva recorded. */
 export function FailedRows({ id, job }: Props) {
   const errors = useCall("listJobErrors", { id });
   useEffect(() => void errors.refetch(), [job.attempt, job.status]);

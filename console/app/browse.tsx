@@ -1,7 +1,8 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { call } from "./api.ts";
 import { type Caller, entriesOf, may } from "./caller.ts";
-import { dateAndTime, nameOf } from "./format.ts";
+import { counted, dateAndTime, nameOf } from "./format.ts";
+import { Functions, Secrets } from "./functions.tsx";
 import { Pages } from "./list.tsx";
 import { itemsOf, useAction, useCall, useList, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
@@ -18,7 +19,6 @@ import {
   Loaded,
   Mono,
   monoEntries,
-  readForm,
   Section,
   SmallButton,
   Table,
@@ -72,13 +72,11 @@ function NamespacePage({ title, id, caller }: PageProps & { readonly title: stri
           <>
             <Facts of={monoEntries(properties)} />
             <Search within={[id]} label="Filter by name">
-              <Section title="Namespaces">
-                <Namespaces id={id} />
-              </Section>
-              <Section title="Tables">
-                <Tables id={id} />
-              </Section>
+              <Namespaces id={id} />
+              <Tables id={id} />
             </Search>
+            <Functions id={id} mayDrop={may(caller, "writer", id)} />
+            <Secrets id={id} />
             {may(caller, "writer", id) && <DroppedTables id={id} />}
           </>
         )}
@@ -92,59 +90,76 @@ interface Props {
 }
 
 function CreateNamespace({ id }: Props) {
-  const { run, failed } = useAction();
-  async function create() {
-    const field = (
-      <Field label="Name">
-        <Input name="name" required />
-      </Field>
-    );
-    const text = await readForm(`Create a namespace in ${nameOf(id)}`, field, "Create the namespace");
-    if (text === undefined) return;
-    const created = [...id, text("name")];
-    run(async () => {
+  const { ask } = useAction();
+  const field = (
+    <Field label="Name">
+      <Input name="name" required />
+    </Field>
+  );
+  const create = () =>
+    ask(`Create a namespace in ${nameOf(id)}`, field, "Create the namespace", async (text) => {
+      const created = [...id, text("name")];
       await call("createNamespace", { id: created });
       announce(`${nameOf(created)} is created.`);
       goTo("tables", created);
     });
-  }
-  return (
-    <>
-      <SmallButton onClick={create}>Create a namespace</SmallButton>
-      <Failure text={failed} />
-    </>
-  );
+  return <SmallButton onClick={create}>Create a namespace</SmallButton>;
 }
+
+/** The namespace of the records of jobs and functions, which is the last one. */
+const systemNamespace = "__system";
 
 function Namespaces({ id }: Props) {
   const list = useList("listNamespaces", { id, limit }, ({ namespaces }) => namespaces);
+  if (itemsOf(list)?.length === 0 && !list.hasNextPage) return null;
+  const isSystem = (name: string) => id.length === 0 && name === systemNamespace;
+  const inOrder = (names: readonly string[]) => names.toSorted((a, b) => Number(isSystem(a)) - Number(isSystem(b)));
   return (
-    <Pages
-      list={list}
-      show={(names) => <Names kind="folder" items={names.map((name) => [name, linkTo("tables", [...id, name])])} />}
-      empty={() => <Empty text="No namespaces here." />}
-      more="Show more namespaces"
-    />
+    <Section title={titleOf("Namespaces", list)}>
+      <Pages
+        list={list}
+        show={(names) => (
+          <Names
+            kind="folder"
+            items={inOrder(names).map((name) => [
+              name,
+              linkTo("tables", [...id, name]),
+              isSystem(name) ? "records of jobs and functions, which Tiltyard and Geneva keep" : undefined,
+            ])}
+          />
+        )}
+        empty={() => null}
+        more="Show more namespaces"
+      />
+    </Section>
   );
 }
 
 function Tables({ id }: Props) {
   const list = useList("listTables", { id, limit }, ({ tables }) => tables);
   return (
-    <Pages
-      list={list}
-      show={(names) => <Names kind="table" items={names.map((name) => [name, linkTo("table", [...id, name])])} />}
-      empty={() => (
-        <Empty text="No tables here.">
+    <Section title={titleOf("Tables", list)}>
+      <Pages
+        list={list}
+        show={(names) => <Names kind="table" items={names.map((name) => [name, linkTo("table", [...id, name])])} />}
+        empty={() => (
           <Hint>
-            A table appears as soon as a Lance client declares or writes one, such as{" "}
+            No tables here. A table appears as soon as a Lance client declares or writes one, such as{" "}
             <code>lancedb.connect_namespace("rest", …).create_table(…)</code> at {new URL(".", document.baseURI).href}.
           </Hint>
-        </Empty>
-      )}
-      more="Show more tables"
-    />
+        )}
+        more="Show more tables"
+      />
+    </Section>
   );
+}
+
+/** Returns a title with the number of loaded items. */
+function titleOf(title: string, list: Parameters<typeof itemsOf>[0] & { readonly hasNextPage: boolean }): string {
+  const items = itemsOf(list);
+  return items === undefined || items.length === 0
+    ? title
+    : `${title} (${counted(items.length)}${list.hasNextPage ? "+" : ""})`;
 }
 
 /** The dropped tables that can be undropped; nothing without any. */

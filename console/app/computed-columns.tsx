@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/preact-query";
-import { delimiterFor, type Identifier } from "@tiltyard/protocol";
+import { delimiterFor, functionBindingKey, type Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
 import { inBackticks } from "./format.ts";
 import { ProgressBar } from "./progress.tsx";
@@ -56,8 +56,8 @@ export function ComputedColumns({
 }
 
 /**
- * Returns the definition of a computed column, as Geneva and lancedb store it in the column's metadata; undefined for
- * any other column.
+ * Returns the definition of a computed column, as Geneva, lancedb and the catalog store it in the column's metadata;
+ * undefined for any other column.
  */
 export function computationOf(metadata: Readonly<Record<string, string>>): Computation | undefined {
   if (metadata.virtual_column === "true")
@@ -68,6 +68,8 @@ export function computationOf(metadata: Readonly<Record<string, string>>): Compu
       isAutomatic: metadata["virtual_column.auto_backfill"] === "true",
       version: (metadata["virtual_column.udf"]?.split("/").at(-1) ?? "").slice(0, versionLength),
     };
+  if (metadata[functionBindingKey] !== undefined)
+    return { what: "LanceDB Function", source: "", inputs: [], isAutomatic: false };
   if (metadata.computed_column === undefined) return undefined;
   return {
     what: metadata["computed_column.kind"] === "sql" ? "SQL" : "expression",
@@ -89,7 +91,7 @@ function namesIn(text: string | undefined): readonly string[] {
 
 const ComputedBy = ({ of: { what, source, inputs, isAutomatic } }: { readonly of: Computation }) => (
   <div>
-    <span class="badge accent">{what}</span> <code>{source}</code>
+    <span class="badge accent">{what}</span> {source !== "" && <code>{source}</code>}
     {inputs.length > 0 && (
       <div class="hint">
         of <Mono>{inputs.join(", ")}</Mono>
@@ -129,13 +131,12 @@ export function Filled({ id, column }: { readonly id: Identifier; readonly colum
 /** Opens jobs on a table and navigates to them. The id of a job has the delimiter of the table. */
 export function useJobOpener(id: Identifier) {
   const { run, failed, isBusy } = useAction();
-  const start = (open: () => Promise<{ readonly job_id: string }>) =>
-    run(async () => {
-      const { job_id } = await open();
-      announce("The job is open.");
-      goTo("job", job_id.split(delimiterFor(id)));
-    });
-  return { start, failed, isBusy };
+  const open = async (request: () => Promise<{ readonly job_id: string }>) => {
+    const { job_id } = await request();
+    announce("The job is open.");
+    goTo("job", job_id.split(delimiterFor(id)));
+  };
+  return { open, start: (request: Parameters<typeof open>[0]) => run(() => open(request)), failed, isBusy };
 }
 
 /** A button that opens a job and navigates to it. */

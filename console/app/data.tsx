@@ -1,23 +1,12 @@
 import { keepPreviousData } from "@tanstack/preact-query";
 import { useState } from "preact/hooks";
 import { type AnswerTo, ApiError, type RequestTo } from "./api.ts";
+import { counted } from "./format.ts";
 import { mainBranch, useBranches } from "./history.tsx";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
 import { Cell } from "./value.tsx";
-import {
-  Empty,
-  Field,
-  Hint,
-  Input,
-  Loaded,
-  Select,
-  SmallButton,
-  sentence,
-  Table,
-  textsOf,
-  unsupported,
-} from "./view.tsx";
+import { Empty, Field, Hint, Input, Loaded, Select, SmallButton, sentence, textsOf, unsupported } from "./view.tsx";
 
 type FirstRows = AnswerTo<"listTableRows">;
 
@@ -97,7 +86,10 @@ export function Rows({ id, state }: PageProps) {
           Show
         </button>
       </form>
-      <Loaded query={rows.error === null ? rows : { ...rows, data: undefined }} instead={instead}>
+      <Loaded
+        query={rows.error === null ? rows : { ...rows, data: undefined }}
+        instead={(error) => instead(error, search)}
+      >
         {(found) => (
           <>
             <ColumnPicker names={names} chosen={chosen ?? shown} onChange={setChosen} />
@@ -208,8 +200,9 @@ function ColumnPicker({
   );
 }
 
-function instead(error: unknown) {
-  if (error instanceof ApiError && error.status === 404)
+/** Renders an expected error. A column that a filter or an order names may be missing, which is an error of the form. */
+function instead(error: unknown, { filter, sort }: Search) {
+  if (error instanceof ApiError && error.status === 404 && filter === "" && sort === "")
     return (
       <Empty text="No rows.">
         <Hint>{sentence(error.message)}</Hint>
@@ -229,45 +222,64 @@ interface FoundRowsProps {
 }
 
 function FoundRows({ found, offset, request, onLike }: FoundRowsProps) {
-  const { version, columns, columns_in_all: inAll, rows } = found;
+  const { version, columns, columns_in_all: inAll, rows, distances } = found;
+  const { id = [], branch = mainBranch, filter } = request;
+  const { data: count } = useCall("countTableRows", { id, branch, version, ...(filter && { predicate: filter }) });
   if (rows.length === 0)
     return (
       <Empty
         text={
-          offset > 0 || request.filter !== undefined
-            ? "No more rows match."
-            : `Version ${version} of this table has no rows.`
+          offset > 0 || filter !== undefined ? "No more rows match." : `Version ${version} of this table has no rows.`
         }
       />
     );
-  const count = rows.length === 1 ? "One row" : `${rows.length} rows`;
-  const among = columns.length < inAll ? `, with ${columns.length} of ${inAll} columns` : "";
-  const unknown = <span class="hint">not shown</span>;
+  const of = count === undefined ? "" : ` of ${counted(count)}${filter === undefined ? "" : " matches"}`;
+  const among = columns.length < inAll ? `, ${columns.length} of ${counted(inAll)} columns` : "";
   return (
     <>
-      <Hint>{`${count} of version ${version}, from row ${offset + 1}${among}. Long values are cut.`}</Hint>
+      <Hint>{`${counted(offset + 1)}–${counted(offset + rows.length)}${of}, version ${version}${among}`}</Hint>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls the rows. */}
       <section class="scroll" tabIndex={0} aria-label="Rows">
-        <Table
-          columns={columns.map(({ name }) => name)}
-          rows={rows.map((row, key) => ({
-            key,
-            cells: columns.map(({ name, is_shown: isShown }, index) =>
-              isShown ? (
-                <Cell
-                  key={name}
-                  value={row[index] ?? null}
-                  request={{ ...request, columns: [name], offset: offset + key, limit: 1 }}
-                  {...(onLike && { onLike: () => onLike({ column: name, row: offset + key }) })}
-                />
-              ) : (
-                unknown
-              ),
-            ),
-          }))}
-          class="data"
-        />
+        <table class="data">
+          <thead>
+            <tr>
+              {distances && <th scope="col">Distance</th>}
+              {columns.map(({ name, type }) => (
+                <th scope="col" key={name} class={isNumber(type) ? "number" : ""}>
+                  {name}
+                  <small title={type}>{shortType(type)}</small>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, key) => (
+              <tr key={key}>
+                {distances && <td class="mono number">{distances[key]?.toPrecision(4)}</td>}
+                {columns.map(({ name, type, is_shown: isShown }, index) => (
+                  <td key={name} class={isNumber(type) ? "number" : ""}>
+                    {isShown ? (
+                      <Cell
+                        value={row[index] ?? null}
+                        type={type}
+                        request={{ ...request, columns: [name], offset: offset + key, limit: 1 }}
+                        {...(onLike && { onLike: () => onLike({ column: name, row: offset + key }) })}
+                      />
+                    ) : (
+                      <span class="hint">not shown</span>
+                    )}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
       </section>
     </>
   );
 }
+
+const isNumber = (type: string) => /^(u?int|float|decimal)/.test(type);
+
+/** Returns a type as the header of its column shows it: `768 × float32` for a vector. */
+const shortType = (type: string) => type.replace(/^fixed_size_list<(.+), (\d+)>$/, "$2 × $1");

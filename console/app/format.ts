@@ -21,6 +21,8 @@ export function ago(millis: number): string {
 }
 
 export const counted = (count: number) => count.toLocaleString("en");
+/** Formats a number with its noun, such as `1 fragment` or `1,200 rows`. */
+export const amount = (count: number, noun: string) => `${counted(count)} ${noun}${count === 1 ? "" : "s"}`;
 export const dateAndTime = (millis: number) => absolute.format(millis);
 export const timeOfDay = (millis: number) => timeOnly.format(millis);
 export const day = (millis: number) => dayOnly.format(millis);

@@ -1,13 +1,12 @@
 import { useQuery } from "@tanstack/preact-query";
-import type { Identifier } from "@tiltyard/protocol";
+import { arrowTypeText, type Identifier, jobTitle, ownValue } from "@tiltyard/protocol";
 import { useState } from "preact/hooks";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
-import { ago, bytes, counted, dateAndTime, day, parseName, timeOfDay } from "./format.ts";
+import { ago, amount, dateAndTime, day, parseName, timeOfDay } from "./format.ts";
 import { Pages } from "./list.tsx";
-import { readAll, useAction, useList } from "./queries.ts";
+import { readAll, useAction, useCall, useList } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
-import { typeOf } from "./schema.tsx";
 import {
   announce,
   confirm,
@@ -19,7 +18,6 @@ import {
   Loaded,
   Mono,
   messageOf,
-  readForm,
   SmallButton,
 } from "./view.tsx";
 
@@ -62,7 +60,7 @@ export function History({ id, caller }: PageProps) {
   return (
     <Loaded query={useBranches(id)}>
       {(branches) => {
-        const from = branches[branch];
+        const from = ownValue(branches, branch);
         return (
           <>
             <fieldset class="branches">
@@ -76,7 +74,7 @@ export function History({ id, caller }: PageProps) {
             </fieldset>
             {from && (
               <Hint>
-                Made from {from.parentBranch ?? mainBranch}, version {from.parentVersion}.
+                Created from {from.parentBranch ?? mainBranch}, version {from.parentVersion}.
               </Hint>
             )}
             <Loaded query={tags}>
@@ -108,7 +106,7 @@ function Versions({
     version?.timestamp_millis === undefined ? "At an unknown time" : day(version.timestamp_millis);
   const tagsOf = ({ version }: Version) =>
     Object.keys(tags).filter(
-      (name) => (tags[name]?.branch ?? mainBranch) === branch && tags[name]?.version === version,
+      (name) => (ownValue(tags, name)?.branch ?? mainBranch) === branch && ownValue(tags, name)?.version === version,
     );
   return (
     <Pages
@@ -148,7 +146,7 @@ function Versions({
 function VersionItem({
   id,
   branch,
-  of: { version, timestamp_millis: at, manifest_size: size, metadata, operation, principal },
+  of: { version, timestamp_millis: at, metadata, operation, principal },
   isLatest,
   tags,
   mayChange,
@@ -174,7 +172,7 @@ function VersionItem({
             {tag}
           </span>
         ))}
-        {operation && <span>{operation}</span>}
+        {operation && <span>{kindOf(operation)}</span>}
         {principal && <Principal name={principal} />}
       </div>
       <div class="hint">
@@ -183,7 +181,6 @@ function VersionItem({
             {timeOfDay(at)}, {ago(at)}
           </time>
         )}
-        {size !== undefined && ` · manifest of ${bytes(size)}`}
         {more}
       </div>
       {isOpened && (
@@ -199,18 +196,42 @@ function VersionItem({
   );
 }
 
+const kinds: Readonly<Record<string, string>> = {
+  CreateTable: "created the table",
+  CreateTableVersion: "commit of a client",
+  InsertIntoTable: "rows inserted",
+  UpdateTable: "rows updated",
+  DeleteFromTable: "rows deleted",
+  MergeInsertIntoTable: "rows merged",
+  RestoreTable: "earlier version restored",
+  AlterTableAddColumns: "columns added",
+  AlterTableDropColumns: "columns dropped",
+  AlterTableAlterColumns: "columns changed",
+  CreateTableIndex: "index built",
+  CreateTableScalarIndex: "index built",
+};
+
+/** Returns what an operation did to a table. */
+export const kindOf = (operation: string) =>
+  ownValue(kinds, operation) ?? operation.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+
 /** A principal, with a link to the job that acts in its name. */
-function Principal({ name }: { readonly name: string }) {
+export function Principal({ name }: { readonly name: string }) {
   const [, job, owner] = /^job:(\S+) for (.*)$/.exec(name) ?? [];
   if (job === undefined) return <Mono>{name}</Mono>;
+  return <JobLink id={parseName(job)} owner={owner ?? ""} />;
+}
+
+function JobLink({ id, owner }: { readonly id: Identifier; readonly owner: string }) {
+  const { data } = useCall("describeJob", { id });
   return (
     <span>
-      <a href={linkTo("job", parseName(job))}>a job</a> of <Mono>{owner}</Mono>
+      <a href={linkTo("job", id)}>{data === undefined ? "a job" : jobTitle(data.job)}</a>, a job of <Mono>{owner}</Mono>
     </span>
   );
 }
 
-/** The rows that a version added or deleted, and the columns that it added, removed or gave another type. */
+/** The rows that a version added or deleted, and the columns that it added or removed or whose type it changed. */
 function Changes({
   id,
   branch,
@@ -229,7 +250,7 @@ function Changes({
           call("countTableRows", request, signal),
           call("describeTable", { ...request, load_detailed_metadata: true }, signal),
         ]);
-        return { rows, types: new Map(schema?.fields.map(({ name, type }) => [name, typeOf(type)])) };
+        return { rows, types: new Map(schema?.fields.map(({ name, type }) => [name, arrowTypeText(type)])) };
       };
       const before =
         version > 1 ? await read(version - 1).catch(() => undefined) : { rows: 0, types: new Map<string, string>() };
@@ -239,8 +260,8 @@ function Changes({
   return (
     <Loaded query={query} instead={(error) => <Hint>The changes are unknown: {messageOf(error)}</Hint>}>
       {({ now, before }) => {
-        const rows = `${counted(now.rows)} rows`;
-        if (before === undefined) return <Hint>{rows}. The version before is gone.</Hint>;
+        const rows = amount(now.rows, "row");
+        if (before === undefined) return <Hint>{rows}. The previous version no longer exists.</Hint>;
         const net = now.rows - before.rows;
         const added = [...now.types.keys()].filter((name) => !before.types.has(name));
         const removed = [...before.types.keys()].filter((name) => !now.types.has(name));
@@ -249,8 +270,8 @@ function Changes({
           return old === undefined || old === type ? [] : [`${name} from ${old} to ${type}`];
         });
         const known = [
-          net > 0 && `${counted(net)} rows added`,
-          net < 0 && `${counted(-net)} rows deleted`,
+          net > 0 && `${amount(net, "row")} added`,
+          net < 0 && `${amount(-net, "row")} deleted`,
           net === 0 && "as many rows as before",
           added.length > 0 && `columns added: ${added.join(", ")}`,
           removed.length > 0 && `columns removed: ${removed.join(", ")}`,
@@ -273,21 +294,18 @@ function VersionActions({
   readonly version: number;
   readonly isLatest: boolean;
 }) {
-  const { run, failed } = useAction();
+  const { ask, run, failed } = useAction();
   const at = { id, version, ...(branch !== mainBranch && { branch }) };
-  async function tag() {
-    const field = (
-      <Field label="Tag">
-        <Input name="tag" required />
-      </Field>
-    );
-    const text = await readForm(`Tag version ${version}`, field, "Create the tag");
-    if (text === undefined) return;
-    run(async () => {
+  const field = (
+    <Field label="Tag">
+      <Input name="tag" required />
+    </Field>
+  );
+  const tag = () =>
+    ask(`Tag version ${version}`, field, "Create the tag", async (text) => {
       await call("createTableTag", { ...at, tag: text("tag") });
       announce(`Version ${version} has the tag ${text("tag")}.`);
     });
-  }
   async function restore() {
     const text = `A new version with the rows and columns of version ${version} becomes the latest. Nothing is deleted.`;
     if (!(await confirm({ title: `Restore version ${version}?`, text, action: "Restore it" }))) return;

@@ -1,6 +1,6 @@
 import { delimiterFor, durationText, isOpen, jobTitle, openStatuses, transactionStatuses } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { call, type Job } from "./api.ts";
+import { call, type Job, type JobSummary } from "./api.ts";
 import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
 import { may } from "./caller.ts";
 import { ago, counted, dateAndTime, nameOf } from "./format.ts";
@@ -36,7 +36,7 @@ export const endedStatuses = transactionStatuses.filter((status) => !openStatuse
  * Returns the time since which a job shows no sign of a runner, in milliseconds since the epoch; undefined if a runner
  * executes it or none is needed.
  */
-export function silentSince(job: Job): number | undefined {
+export function silentSince(job: JobSummary): number | undefined {
   const { operation, attempt, heartbeat, created_at_millis: opened } = job;
   if (!isOpen(job) || operation === "OpenJob") return undefined;
   const last = heartbeat === undefined || attempt === 0 ? opened : Date.parse(heartbeat);
@@ -45,19 +45,18 @@ export function silentSince(job: Job): number | undefined {
 
 /** The recommendation for a job that no runner claims. `since` is in milliseconds since the epoch. */
 export function NoRunner({ title, since }: { readonly title: string; readonly since: number }) {
-  const command = "npx tiltyard runner --local";
+  const command = "tiltyard runner --local";
   return (
     <div class="box warning" role="status">
       <p>
         “{title}” has waited for a runner for {durationText((Date.now() - since) / 1000)}. A runner that is at its limit
         of jobs starts it later. If none is running, start one, with the catalog's URL and a key with the role runner in
-        its environment:
+        its environment (TILTYARD_CATALOG_URL, TILTYARD_API_KEY):
       </p>
       <p>
         <code>{command}</code>
         <CopyButton text={command} what="command" />
       </p>
-      <Hint>docs/guides/jobs.md lists these variables and explains how to run it on Kubernetes.</Hint>
     </div>
   );
 }
@@ -109,6 +108,10 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
     if (!(await confirm({ title: `Cancel “${title}”?`, text, action: "Cancel the job", keep: "Keep it" }))) return;
     await call("cancelJob", { id });
   }
+  const isPaused = job.paused_at_millis !== undefined;
+  async function pauseOrResume() {
+    await call(isPaused ? "resumeJob" : "pauseJob", { id });
+  }
   async function retry() {
     const { job_id } = await call("retryJob", { id });
     goTo("job", job_id.split(delimiterFor(id)));
@@ -120,9 +123,16 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
     if (hadFocus && button.current === null) heading.current?.focus();
   });
   const action = isOpen(job) ? (
-    <button key="cancel" ref={button} type="button" class="outline" onClick={() => run(cancel)}>
-      Cancel the job
-    </button>
+    <>
+      {job.operation !== "OpenJob" && (
+        <button type="button" class="outline" onClick={() => run(pauseOrResume)}>
+          {isPaused ? "Resume" : "Pause"}
+        </button>
+      )}
+      <button key="cancel" ref={button} type="button" class="outline" onClick={() => run(cancel)}>
+        Cancel the job
+      </button>
+    </>
   ) : (
     job.status !== "Succeeded" && (
       <button key="retry" ref={button} type="button" onClick={() => run(retry)}>
@@ -196,9 +206,14 @@ function Advice({ job }: { readonly job: Job }) {
   if (reason !== undefined) return <Note>{sentence(reason)}</Note>;
   const since = silentSince(job);
   if (since !== undefined) return <NoRunner title={jobTitle(job)} since={since} />;
-  return status === "Queued" && operation === "OpenJob" ? (
-    <Note>No runner takes this job up: its opener runs it.</Note>
-  ) : null;
+  if (job.stalled_since_millis !== undefined)
+    return (
+      <Note>
+        The job has reported no progress since {dateAndTime(job.stalled_since_millis)}. Read its log. If its function
+        hangs, cancel the job. A job with timeout_seconds ends by itself.
+      </Note>
+    );
+  return status === "Queued" && operation === "OpenJob" ? <Note>No runner runs this job: its opener does.</Note> : null;
 }
 
 const inWords = (entries: readonly (readonly [string, string])[]) =>

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/preact-query";
 import { delimiterFor, type Identifier, isOpen, jobTitle, openStatuses } from "@tiltyard/protocol";
 import { useEffect, useRef } from "preact/hooks";
-import { call, type Job } from "./api.ts";
+import { call, type JobSummary } from "./api.ts";
 import { Filtered } from "./filters.tsx";
 import { nameOf } from "./format.ts";
 import { endedStatuses, NoRunner, silentSince } from "./job.tsx";
@@ -100,11 +100,11 @@ export function JobList({ namespace, filter }: Props) {
   );
 }
 
-const idOf = (namespace: Identifier, job: Job) => job.job_id.split(delimiterFor(namespace));
+const idOf = (namespace: Identifier, job: JobSummary) => job.job_id.split(delimiterFor(namespace));
 
 /** Announces jobs that are no longer open, and calls `refresh` then. */
-function useEnded(namespace: Identifier, open: readonly Job[] | undefined, refresh: () => unknown): void {
-  const last = useRef<readonly Job[]>([]);
+function useEnded(namespace: Identifier, open: readonly JobSummary[] | undefined, refresh: () => unknown): void {
+  const last = useRef<readonly JobSummary[]>([]);
   const client = useQueryClient();
   useEffect(() => {
     if (open === undefined) return;
@@ -129,7 +129,7 @@ function JobTable({
   when,
 }: {
   readonly namespace: Identifier;
-  readonly jobs: readonly Job[];
+  readonly jobs: readonly JobSummary[];
   readonly caption: string;
   readonly when: string;
 }) {

@@ -1,5 +1,5 @@
 import { delimiterFor, type Identifier, jobTitle } from "@tiltyard/protocol";
-import type { AnswerTo, Job } from "./api.ts";
+import type { AnswerTo, JobSummary } from "./api.ts";
 import { may } from "./caller.ts";
 import { computationOf } from "./computed-columns.tsx";
 import { nameOf } from "./format.ts";
@@ -50,7 +50,7 @@ function Found({
   readonly id: Identifier;
   readonly schema: TableSchema | undefined;
   readonly views: readonly Identifier[];
-  readonly jobs: readonly Job[];
+  readonly jobs: readonly JobSummary[];
 }) {
   const computed = computedColumnsOf(schema);
   const source = viewSourceOf(schema?.metadata ?? {});
@@ -73,7 +73,7 @@ function Found({
     edges.push([self, `table ${nameOf(view)}`]);
   }
   for (const { name, what, source: by, inputs } of computed) {
-    nodes.set(`column ${name}`, { text: name, kind: `${what}: ${by}` });
+    nodes.set(`column ${name}`, { text: name, kind: by === "" ? what : `${what}: ${by}` });
     for (const input of inputs) {
       const key = `column ${input}`;
       if (!nodes.has(key)) nodes.set(key, { text: input, kind: "column" });
@@ -88,7 +88,7 @@ function Found({
           <Table
             columns={["Column", "Made from", "Made by", "Version", "Last job"]}
             rows={computed.map(({ name, inputs, what, source: by, version = "" }) => {
-              const last = jobs.find(({ parameters }) => parameters.column === name);
+              const last = jobs.find(({ column }) => column === name);
               return {
                 key: name,
                 cells: [
@@ -109,7 +109,7 @@ function Found({
   );
 }
 
-const LastJob = ({ job, of }: { readonly job: Job; readonly of: Identifier }) => (
+const LastJob = ({ job, of }: { readonly job: JobSummary; readonly of: Identifier }) => (
   <span>
     <a href={linkTo("job", job.job_id.split(delimiterFor(of)))}>{jobTitle(job)}</a> <Status of={job.status} />{" "}
     <Time at={job.updated_at_millis} />

@@ -100,8 +100,6 @@ function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSi
   const last = useRef<string>(undefined);
   useLayoutEffect(() => {
     const current = document.querySelector<HTMLElement>("nav.tabs [aria-current=page]");
-    // On a narrow screen, the tabs are wider than their visible part.
-    current?.scrollIntoView({ block: "nearest", inline: "center" });
     // The pressed element no longer exists, so the focus moves to the heading, or to the tabs if they remain.
     const isSame = last.current === place;
     const target = isSame ? current : document.querySelector("h1");

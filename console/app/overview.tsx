@@ -1,10 +1,11 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
-import { ComputedColumns, useJobOpener } from "./computed-columns.tsx";
-import { ago, bytes, counted, dateAndTime, nameOf } from "./format.ts";
-import { indexTypes, Policy } from "./policy.tsx";
-import { useCall } from "./queries.ts";
+import { ComputedColumns, type FieldOf, useJobOpener } from "./computed-columns.tsx";
+import { ago, amount, bytes, counted, dateAndTime, nameOf } from "./format.ts";
+import { kindOf, Principal } from "./history.tsx";
+import { IndexFields, Policy } from "./policy.tsx";
+import { useAction, useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import {
   Empty,
@@ -16,9 +17,7 @@ import {
   Loaded,
   Mono,
   Note,
-  readForm,
   Section,
-  Select,
   SmallButton,
   sentence,
   Table,
@@ -39,7 +38,7 @@ export function Overview({ id, caller }: PageProps) {
               <Hint>Write rows with any Lance client: it finds the table by its identifier, {nameOf(id)}.</Hint>
             </Empty>
           );
-        const columns = schema?.fields.map(({ name }) => name) ?? [];
+        const columns = schema?.fields ?? [];
         return (
           <>
             <Health id={id} />
@@ -51,7 +50,7 @@ export function Overview({ id, caller }: PageProps) {
             <Section title="Policy">
               <Policy id={id} properties={properties ?? {}} columns={columns} mayWrite={mayWrite} />
             </Section>
-            <ComputedColumns id={id} fields={schema?.fields ?? []} mayFill={mayWrite} />
+            <ComputedColumns id={id} fields={columns} mayFill={mayWrite} />
           </>
         );
       }}
@@ -101,8 +100,13 @@ function LastCommit({ id }: { readonly id: Identifier }) {
           "Last commit",
           <span>
             <a href={linkTo("table", id, "history")}>Version {version}</a>
-            {operation && ` by ${operation}`}
-            {principal && ` of ${principal}`}
+            {operation && `: ${kindOf(operation)}`}
+            {principal && (
+              <>
+                {" "}
+                by <Principal name={principal} />
+              </>
+            )}
             {at !== undefined && <span title={dateAndTime(at)}>, {ago(at)}</span>}
           </span>,
         ],
@@ -112,32 +116,22 @@ function LastCommit({ id }: { readonly id: Identifier }) {
 }
 
 /** The buttons that open maintenance jobs. */
-function Actions({ id, columns }: { readonly id: Identifier; readonly columns: readonly string[] }) {
-  const { start, failed, isBusy } = useJobOpener(id);
-  async function build() {
-    const fields = (
-      <>
-        <Field label="Column">
-          <Select name="column" options={columns} />
-        </Field>
-        <Field label="Type">
-          <Select name="type" options={indexTypes} />
-        </Field>
-      </>
+function Actions({ id, columns }: { readonly id: Identifier; readonly columns: readonly FieldOf[] }) {
+  const { start, open, failed, isBusy } = useJobOpener(id);
+  const { ask } = useAction();
+  const build = () =>
+    ask("Build an index", <IndexFields columns={columns} />, "Build it", (text) =>
+      open(() => call("buildTableIndex", { id, column: text("column"), index_type: text("type") })),
     );
-    const text = await readForm("Build an index", fields, "Build it");
-    if (text !== undefined)
-      start(() => call("buildTableIndex", { id, column: text("column"), index_type: text("type") }));
-  }
-  async function cleanUp() {
-    const fields = (
-      <Field label="Versions that stay">
-        <Input name="keep" inputMode="numeric" pattern="[1-9]\d*" required defaultValue="10" />
-      </Field>
+  const kept = (
+    <Field label="Versions that stay">
+      <Input name="keep" inputMode="numeric" pattern="[1-9]\d*" required defaultValue="10" />
+    </Field>
+  );
+  const cleanUp = () =>
+    ask("Delete versions older than 14 days", kept, "Clean up", (text) =>
+      open(() => call("cleanUpTable", { id, keep_versions: Number(text("keep")) })),
     );
-    const text = await readForm("Delete old versions of more than 14 days", fields, "Clean up");
-    if (text !== undefined) start(() => call("cleanUpTable", { id, keep_versions: Number(text("keep")) }));
-  }
   const button = (label: string, onClick: () => unknown) => (
     <SmallButton aria-disabled={isBusy} onClick={() => onClick()}>
       {label}
@@ -158,7 +152,7 @@ function Indices({ id }: { readonly id: Identifier }) {
     if (indexed === undefined || missing === undefined) return "unknown";
     const all = indexed + missing;
     const percent = all === 0 ? 100 : Math.floor((100 * indexed) / all);
-    return `${percent} %, ${missing === 0 ? "no row" : counted(missing)} not indexed`;
+    return missing === 0 ? "all rows" : `${percent} %; ${amount(missing, "row")} not indexed`;
   };
   return (
     <Loaded query={useCall("listTableIndices", { id })}>

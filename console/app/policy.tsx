@@ -1,23 +1,54 @@
 import type { Identifier } from "@tiltyard/protocol";
+import { useState } from "preact/hooks";
 import { call, type RequestTo } from "./api.ts";
+import type { FieldOf } from "./computed-columns.tsx";
+import { amount, counted } from "./format.ts";
 import { useAction, useCall } from "./queries.ts";
-import {
-  announce,
-  Facts,
-  Failure,
-  Field,
-  Hint,
-  Input,
-  Note,
-  readForm,
-  Select,
-  SmallButton,
-  sentence,
-} from "./view.tsx";
+import { announce, Facts, Field, Hint, Input, Note, Select, SmallButton, sentence } from "./view.tsx";
 
 type Policies = Omit<RequestTo<"putTablePolicy">, "id">;
 
-export const indexTypes = ["BTREE", "BITMAP", "LABEL_LIST", "NGRAM", "ZONEMAP", "FTS", "IVF_FLAT", "IVF_PQ"] as const;
+/** Returns the types of indices that a column of a type can have. */
+function indexTypesOf({ type: { type, fields } }: FieldOf): readonly string[] {
+  if (type === "fixed_size_list" && /float|int8/.test(fields?.[0]?.type.type ?? "")) return ["IVF_FLAT", "IVF_PQ"];
+  if (/list$/.test(type)) return ["LABEL_LIST"];
+  if (/utf8$/.test(type)) return ["BTREE", "BITMAP", "NGRAM", "ZONEMAP", "FTS"];
+  return /^(struct|map|(large_)?binary)$/.test(type) ? [] : ["BTREE", "BITMAP", "ZONEMAP"];
+}
+
+/** The choice of a column and of a type of index that it can have. */
+export function IndexFields({
+  columns,
+  label = "Column",
+  none,
+}: {
+  readonly columns: readonly FieldOf[];
+  readonly label?: string;
+  /** The text of the choice without a column. */
+  readonly none?: string;
+}) {
+  const possible = columns.filter((column) => indexTypesOf(column).length > 0);
+  const [chosen, setChosen] = useState(none === undefined ? possible[0]?.name : undefined);
+  const column = possible.find(({ name }) => name === chosen);
+  const options = [...(none === undefined ? [] : [["", none] as const]), ...possible.map(({ name }) => name)];
+  return (
+    <>
+      <Field label={label}>
+        <Select
+          name="column"
+          options={options}
+          value={chosen ?? ""}
+          onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+        />
+      </Field>
+      {column !== undefined && (
+        <Field label="Type">
+          <Select key={chosen} name="type" options={indexTypesOf(column)} />
+        </Field>
+      )}
+    </>
+  );
+}
 
 /** Parses the policy of a table, whose parts are properties with JSON. */
 function policyOf(properties: Readonly<Record<string, string>>): Policies {
@@ -39,21 +70,18 @@ export function Policy({
 }: {
   readonly id: Identifier;
   readonly properties: Readonly<Record<string, string>>;
-  readonly columns: readonly string[];
+  readonly columns: readonly FieldOf[];
   readonly mayWrite: boolean;
 }) {
-  const { run, failed, isBusy } = useAction();
+  const { ask } = useAction();
   const { data } = useCall("listPolicyProblems", { id });
   const policy = policyOf(properties);
   const { auto_compact: compact, auto_build_index: indices = [], auto_clean_up: cleanUp } = policy;
-  async function edit() {
-    const text = await readForm("Edit the policy", fieldsOf(policy, columns), "Save the policy");
-    if (text === undefined) return;
-    run(async () => {
+  const edit = () =>
+    ask("Edit the policy", fieldsOf(policy, columns), "Save the policy", async (text) => {
       await call("putTablePolicy", { id, ...changed(policy, text) });
       announce("The policy is saved.");
     });
-  }
   return (
     <>
       {compact === undefined && indices.length === 0 && cleanUp === undefined ? (
@@ -61,14 +89,14 @@ export function Policy({
       ) : (
         <Facts
           of={[
-            ["Compact", compact && `when ${compact.small_fragments} fragments are small`],
+            ["Compact", compact && `at ${amount(compact.small_fragments, "small fragment")}`],
             ...indices.map(
               ({ column, index_type, new_fragments }) =>
-                [`Index ${column}`, `${index_type}, when ${new_fragments} fragments are new`] as const,
+                [`Index ${column}`, `${index_type}, at ${amount(new_fragments, "new fragment")}`] as const,
             ),
             [
               "Clean up",
-              cleanUp && `when ${cleanUp.versions} versions are new, and keep ${cleanUp.keep_versions ?? 1}`,
+              cleanUp && `at ${amount(cleanUp.versions, "new version")}; keeps ${counted(cleanUp.keep_versions ?? 1)}`,
             ],
           ]}
         />
@@ -76,12 +104,7 @@ export function Policy({
       {data?.problems.map(({ policy: part, column, problem }) => (
         <Note key={`${part} ${column}`}>{sentence(`no job can be opened: ${problem}`)}</Note>
       ))}
-      {mayWrite && (
-        <SmallButton aria-disabled={isBusy} onClick={edit}>
-          Edit the policy
-        </SmallButton>
-      )}
-      <Failure text={failed} />
+      {mayWrite && <SmallButton onClick={edit}>Edit the policy</SmallButton>}
     </>
   );
 }
@@ -102,12 +125,16 @@ const CountField = ({
   </Field>
 );
 
-function fieldsOf({ auto_compact, auto_build_index = [], auto_clean_up }: Policies, columns: readonly string[]) {
-  const free = columns.filter((name) => !auto_build_index.some(({ column }) => column === name));
+function fieldsOf({ auto_compact, auto_build_index = [], auto_clean_up }: Policies, columns: readonly FieldOf[]) {
+  const free = columns.filter(({ name }) => !auto_build_index.some(({ column }) => column === name));
   return (
     <>
-      <CountField label="Compact when so many fragments are small" name="small" value={auto_compact?.small_fragments} />
-      <CountField label="Clean up when so many versions are new" name="versions" value={auto_clean_up?.versions} />
+      <CountField
+        label="Compact at this number of small fragments"
+        name="small"
+        value={auto_compact?.small_fragments}
+      />
+      <CountField label="Clean up at this number of new versions" name="versions" value={auto_clean_up?.versions} />
       <CountField
         label="Versions that a clean-up keeps"
         name="keep"
@@ -117,18 +144,13 @@ function fieldsOf({ auto_compact, auto_build_index = [], auto_clean_up }: Polici
       {auto_build_index.map(({ column, new_fragments }) => (
         <CountField
           key={column}
-          label={`Index ${column} when so many fragments are new`}
+          label={`Index ${column} at this number of new fragments`}
           name={`index ${column}`}
           value={new_fragments}
         />
       ))}
-      <Field label="Also index the column">
-        <Select name="column" options={[["", "none"], ...free]} />
-      </Field>
-      <Field label="Type of this index">
-        <Select name="type" options={indexTypes} />
-      </Field>
-      <CountField label="When so many fragments are new" name="new" value={1} placeholder="1" />
+      <IndexFields columns={free} label="Also index the column" none="none" />
+      <CountField label="At this number of new fragments" name="new" value={1} placeholder="1" />
     </>
   );
 }

@@ -1,5 +1,5 @@
-import { progressText, rowsDone } from "@tiltyard/protocol";
-import type { Job } from "./api.ts";
+import { progressText, rowsDone, withState } from "@tiltyard/protocol";
+import type { JobSummary } from "./api.ts";
 
 /** A bar with a text beside it. */
 export function ProgressBar({
@@ -39,10 +39,11 @@ export function ProgressBar({
 const withoutRows: Readonly<Record<string, string>> = { Queued: "waiting for a runner", Running: "starting" };
 
 /** The progress of a job. */
-export function JobProgress({ label, job }: { readonly label: string; readonly job: Job }) {
+export function JobProgress({ label, job }: { readonly label: string; readonly job: JobSummary }) {
   const { rows_total: total } = job.progress;
   const isOpen = job.status in withoutRows;
-  const words = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
+  const rows = progressText(job) || (isOpen && job.reason) || withoutRows[job.status] || "";
+  const words = withState(rows, job);
   return (
     <ProgressBar
       label={label}

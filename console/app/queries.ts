@@ -7,18 +7,24 @@ import {
   useQueryClient,
 } from "@tanstack/preact-query";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { type AnswerTo, call, type OperationName, type RequestTo } from "./api.ts";
-import { announce, messageOf } from "./view.tsx";
+import { type AnswerTo, ApiError, call, type OperationName, type RequestTo } from "./api.ts";
+import { announce, messageOf, readForm } from "./view.tsx";
 
 /** The maximum number of empty pages that a list skips without a click. */
 const emptyPagesMax = 20;
 /** The longest pause between two calls of a service that does not respond. */
 const pauseMaxMs = 60_000;
 
+const isOutage = (_failures: number, error: unknown) =>
+  error instanceof ApiError && (error.status === 0 || error.status >= 502);
+/** Returns a pause that doubles with each failure. */
+const pauseAfter = (firstMs: number) => (failures: number) => Math.min(firstMs * 2 ** failures, pauseMaxMs);
+
 export const createQueryClient = () =>
   new QueryClient({
     defaultOptions: {
-      queries: { retry: false, networkMode: "always", refetchOnWindowFocus: false },
+      // A page recovers by itself after an outage.
+      queries: { retry: isOutage, retryDelay: pauseAfter(1_000), networkMode: "always", refetchOnWindowFocus: false },
       mutations: { networkMode: "always" },
     },
   });
@@ -39,7 +45,7 @@ export function polling(everyMs: number) {
     refetchInterval: everyMs,
     refetchOnWindowFocus: "always",
     retry: true,
-    retryDelay: (failures: number) => Math.min(everyMs * 2 ** (failures + 1), pauseMaxMs),
+    retryDelay: pauseAfter(2 * everyMs),
   } as const;
 }
 
@@ -116,6 +122,11 @@ export function useAction() {
     onSettled: () => client.invalidateQueries(),
   });
   return {
+    /** Asks for the values of a form and saves them like `run`. Errors appear in the form. */
+    ask: async (...[title, fields, action, save]: Parameters<typeof readForm>) => {
+      await readForm(title, fields, action, save);
+      await client.invalidateQueries();
+    },
     isBusy: isPending,
     failed: error === null ? "" : messageOf(error),
     run: (work: () => Promise<unknown>) => {

@@ -1,10 +1,10 @@
-import type { Identifier } from "@tiltyard/protocol";
+import { arrowTypeText, type Identifier } from "@tiltyard/protocol";
 import type { CSSProperties } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, call } from "./api.ts";
 import { may } from "./caller.ts";
 import { ComputedColumns, type FieldOf, JobButton } from "./computed-columns.tsx";
-import { nameOf } from "./format.ts";
+import { amount, counted, nameOf } from "./format.ts";
 import { useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { Empty, Field, Hint, Input, Loaded, Mono, Note, type Row, Section, Table } from "./view.tsx";
@@ -12,6 +12,8 @@ import { Empty, Field, Hint, Input, Loaded, Mono, Note, type Row, Section, Table
 const depthMax = 6;
 /** The number of columns above which they have a filter. */
 const filteredMin = 20;
+/** The number of columns that are listed at once. */
+const shownMax = 100;
 
 /** The columns of a table and the definitions of computed ones. */
 export function Schema({ id, caller, state }: PageProps) {
@@ -27,9 +29,9 @@ export function Schema({ id, caller, state }: PageProps) {
         if (isDeclared || schema === undefined)
           return <Empty text="No columns yet: nothing has been written to this table." />;
         const { fields, metadata = {} } = schema;
-        const known = [`Version ${version}`, `${fields.length} columns`];
+        const known = [`Version ${version}`, amount(fields.length, "column")];
         if (stats !== undefined)
-          known.push(`${stats.num_fragments} fragments`, `${stats.num_deleted_rows} deleted rows`);
+          known.push(amount(stats.num_fragments, "fragment"), amount(stats.num_deleted_rows, "deleted row"));
         return (
           <>
             <Hint>{known.join(" · ")}</Hint>
@@ -61,7 +63,14 @@ function Columns({ fields, name }: { readonly fields: readonly FieldOf[]; readon
       {rows.length === 0 ? (
         <Hint>No column has “{text}” in its name.</Hint>
       ) : (
-        <Table columns={["Column", "Type", "Nullable"]} rows={rows} />
+        <>
+          <Table columns={["Column", "Type", "Nullable"]} rows={rows.slice(0, shownMax)} />
+          {rows.length > shownMax && (
+            <Hint>
+              {counted(shownMax)} of {counted(rows.length)} columns: filter them by name.
+            </Hint>
+          )}
+        </>
       )}
     </Section>
   );
@@ -77,21 +86,14 @@ function fieldRows(field: FieldOf, outer: readonly string[]): Row[] {
       <span class="mono nested" style={style}>
         {field.name}
       </span>,
-      <Mono>{typeOf(field.type)}</Mono>,
+      <Mono>{isStruct(field.type) ? field.type.type : arrowTypeText(field.type)}</Mono>,
       field.nullable ? "yes" : "no",
     ],
   };
   return [row, ...(isStruct(field.type) ? (field.type.fields ?? []).flatMap((each) => fieldRows(each, path)) : [])];
 }
 
-const isStruct = ({ type }: FieldOf["type"]) => type.toLowerCase().includes("struct");
-
-/** Returns the type of a column as text, such as `fixedsizelist<float32, 768>`. */
-export function typeOf(type: FieldOf["type"]): string {
-  const inner = isStruct(type) ? [] : (type.fields ?? []).map((field) => typeOf(field.type));
-  const more = [...inner, ...(type.length === undefined ? [] : [String(type.length)])];
-  return more.length === 0 ? type.type : `${type.type}<${more.join(", ")}>`;
-}
+const isStruct = ({ type }: FieldOf["type"]) => type === "struct";
 
 /** Returns the source of a materialized view, as Geneva stores it in the schema; undefined for any other table. */
 export function viewSourceOf(metadata: Readonly<Record<string, string>>): Identifier | undefined {

@@ -19,7 +19,7 @@ export function SearchPage({ caller, state }: PageProps) {
   return (
     <>
       <h1 tabIndex={-1}>Search</h1>
-      <Search within={entriesOf(caller, "reader")} label="Name" text={state.name ?? ""} isPage>
+      <Search key={state.name} within={entriesOf(caller, "reader")} label="Name" text={state.name ?? ""} isPage>
         <Hint>
           Finds namespaces, tables and columns by a part of their name, or by the names around it:{" "}
           <code>production$films</code>, <code>films$title</code>. The key <kbd>/</kbd> opens this page from every
@@ -38,7 +38,7 @@ export function onSearchKey(event: KeyboardEvent): void {
   goTo("search");
 }
 
-/** A field for a part of a name with what it finds in some namespaces, or with other content while it is empty. */
+/** A field for a part of a name with the objects found in some namespaces, or with other content while it is empty. */
 export function Search({
   within,
   label,
@@ -119,7 +119,7 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
                 items={columns.map(({ table, column }) => [
                   column,
                   linkTo("table", table, "schema", { column }),
-                  nameOf(table),
+                  `in ${nameOf(table)}`,
                 ])}
               />
               {more(columns.length)}
@@ -142,16 +142,16 @@ export const Names = ({
   items,
 }: {
   readonly kind: "folder" | "table" | "column";
-  readonly items: readonly (readonly [name: string, href: string, place?: string])[];
+  readonly items: readonly (readonly [name: string, href: string, hint?: string | undefined])[];
 }) => (
   <ul class="rows">
-    {items.map(([name, href, place]) => (
+    {items.map(([name, href, hint]) => (
       <li key={href}>
         <a href={href}>
           <Icon name={kind} />
           <span>
             {name}
-            {place && <small> in {place}</small>}
+            {hint && <small> {hint}</small>}
           </span>
           <Icon name="chevron" />
         </a>

@@ -4,19 +4,7 @@ import { may } from "./caller.ts";
 import { mainBranch, useTags } from "./history.tsx";
 import { useAction } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
-import {
-  announce,
-  confirm,
-  Empty,
-  Failure,
-  Field,
-  Hint,
-  Input,
-  Loaded,
-  readForm,
-  SmallButton,
-  Table,
-} from "./view.tsx";
+import { announce, confirm, Empty, Failure, Field, Hint, Input, Loaded, SmallButton, Table } from "./view.tsx";
 
 /** The tags of a table. Writers create and delete them. */
 export function Tags({ id, caller }: PageProps) {
@@ -73,34 +61,30 @@ export function Tags({ id, caller }: PageProps) {
 }
 
 function CreateTag({ id }: { readonly id: Identifier }) {
-  const { run, failed } = useAction();
-  async function create() {
-    const fields = (
-      <>
-        <Field label="Tag">
-          <Input name="tag" required />
-        </Field>
-        <Field label="Version">
-          <Input name="version" required inputMode="numeric" pattern="\d+" />
-        </Field>
-        <Field label="Branch">
-          <Input name="branch" placeholder={mainBranch} />
-        </Field>
-      </>
-    );
-    const text = await readForm("Create a tag", fields, "Create the tag");
-    if (text === undefined) return;
-    const branch = text("branch");
-    const onBranch = branch !== "" && branch !== mainBranch && { branch };
-    run(async () => {
+  const { ask } = useAction();
+  const fields = (
+    <>
+      <Field label="Tag">
+        <Input name="tag" required />
+      </Field>
+      <Field label="Version">
+        <Input name="version" required inputMode="numeric" pattern="\d+" />
+      </Field>
+      <Field label="Branch">
+        <Input name="branch" placeholder={mainBranch} />
+      </Field>
+    </>
+  );
+  const create = () =>
+    ask("Create a tag", fields, "Create the tag", async (text) => {
+      const branch = text("branch");
+      const onBranch = branch !== "" && branch !== mainBranch && { branch };
       await call("createTableTag", { id, tag: text("tag"), version: Number(text("version")), ...onBranch });
       announce(`The tag ${text("tag")} is created.`);
     });
-  }
   return (
     <div class="buttons">
       <SmallButton onClick={create}>Create a tag</SmallButton>
-      <Failure text={failed} />
     </div>
   );
 }

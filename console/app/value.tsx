@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type AnswerTo, call, type RequestTo } from "./api.ts";
-import { bytes } from "./format.ts";
+import { bytes, counted } from "./format.ts";
 import { useCall } from "./queries.ts";
 import { dialog, messageOf } from "./view.tsx";
 
@@ -8,46 +8,46 @@ type RowsRequest = RequestTo<"listTableRows">;
 type Value = NonNullable<AnswerTo<"listTableRows">["rows"][number][number]>;
 
 /** The maximum number of characters of a value on a single line. */
-const shortMax = 24;
+const shortMax = 60;
 /** The maximum size of a thumbnail in CSS pixels. */
-const thumbnailMax = { width: 160, height: 80 };
+const thumbnailMax = { width: 96, height: 32 };
 
-/** A value of a row, with what the caller can do with it. */
+/** A value of a row on one line, with the actions that the caller has for it. */
 export function Cell({
   value,
+  type,
   request,
   onLike,
 }: {
   readonly value: Value | null;
+  readonly type: string;
   /** The request for this value alone. */
   readonly request: RowsRequest;
   readonly onLike?: () => void;
 }) {
   if (value === null) return <span class="hint">null</span>;
   const { text, length, unit, image } = value;
-  const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${length} ${unit}`;
+  const size = length === undefined ? "" : unit === "bytes" ? bytes(length) : `${counted(length)} ${unit}`;
   if (image === undefined && unit === "bytes" && imageName.test(text))
     return <OmittedImage request={request} label={`${text}, ${size}`} />;
-  const isImageAlone = image !== undefined && unit === "bytes";
-  const label = isImageAlone ? `${text}, ${size}` : text;
+  if (image !== undefined && unit === "bytes") return <Thumbnail image={image} label={`${text}, ${size}`} />;
+  const short = isVector(value) ? `${counted(length ?? 0)} × ${itemOf(type)}` : firstLine(value);
   return (
-    <div class="value">
-      {image && <Thumbnail image={image} label={label} />}
-      {!isImageAlone && <span class={text.length > shortMax ? "mono long" : "mono"}>{cutText(value)}</span>}
-      <div class="hint">
-        {size}
-        {length !== undefined && unit !== "bytes" && (
-          <button type="button" class="toggle" onClick={() => showWhole(request)}>
-            Whole value
-          </button>
-        )}
-        {onLike && isVector(value) && (
-          <button type="button" class="toggle" onClick={onLike}>
-            More like this
-          </button>
-        )}
-      </div>
-    </div>
+    <span class="value">
+      {image && <Thumbnail image={image} label={text} />}
+      <span class="mono">{short}</span>
+      {unit === "bytes" && <span class="hint">{size}</span>}
+      {unit !== "bytes" && short !== text && (
+        <button type="button" class="toggle" title={`Whole value: ${size}`} onClick={() => showWhole(request)}>
+          …<span class="visually-hidden"> Whole value</span>
+        </button>
+      )}
+      {onLike && isVector(value) && (
+        <button type="button" class="toggle" onClick={onLike}>
+          More like this
+        </button>
+      )}
+    </span>
   );
 }
 
@@ -71,16 +71,17 @@ function OmittedImage({ request, label }: { readonly request: RowsRequest; reado
   return image === undefined ? <span class="mono">{label}</span> : <Thumbnail image={image} label={label} />;
 }
 
-/** Reports whether a value looks like a vector, whose items are numbers. */
+/** Reports whether a value is a vector of which only the first numbers are known. */
 const isVector = ({ text, unit }: Value) => unit === "items" && /^\[-?\d/.test(text);
 
-/** Returns a text with a mark if it is truncated. */
-function cutText({ text, length, unit }: Value): string {
-  if (length === undefined) return text;
-  if (unit === "items") return text.endsWith("]") ? `${text.slice(0, -1)}, …]` : `${text}…`;
-  // Bytes are shown as two digits each; the text of an image is a description instead.
-  const isWhole = unit === "bytes" && text.length + 1 >= 3 * length;
-  return isWhole || text === "" || imageName.test(text) ? text : `${text} …`;
+/** Returns the type of the items of a list. */
+const itemOf = (type: string) => /^\w+<(.+?)(?:, \d+)?>$/.exec(type)?.[1] ?? type;
+
+/** Returns the beginning of a text on a single line. */
+function firstLine({ text, length, unit }: Value): string {
+  const [line = ""] = text.split("\n", 1);
+  if (length !== undefined && unit === "items") return line.replace(/\]$/, ", ");
+  return line.slice(0, shortMax);
 }
 
 interface ThumbnailProps {

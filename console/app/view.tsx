@@ -5,6 +5,7 @@ import {
   render,
   type SelectHTMLAttributes,
 } from "preact";
+import { useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.ts";
 import { ago, dateAndTime } from "./format.ts";
 
@@ -55,13 +56,12 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
 
 /** Converts the name of a field, such as `rows_committed`, to words. */
 export function words(name: string): string {
-  return sentence(name.replaceAll("_", " ")).slice(0, -1);
+  const text = name.replaceAll("_", " ");
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** Converts an error message of the catalog, which begins in lower case, to a sentence. */
-export function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? "" : "."}`;
-}
+/** Ends a message of the catalog with a period. Its first word keeps its case, because it may be a name. */
+export const sentence = (text: string) => (/[.?!]$/.test(text) ? text : `${text}.`);
 
 export const messageOf = (error: unknown) =>
   error instanceof ApiError ? sentence(error.message) : `The console failed: ${error}`;
@@ -162,7 +162,7 @@ export const monoEntries = (entries: Readonly<Record<string, string>>) =>
   Object.entries(entries).map(([name, value]) => [name, <Mono key={name}>{value}</Mono>] as const);
 
 export function Section({ title, children }: Content & { readonly title: string }) {
-  const id = `section-${title.toLowerCase().replaceAll(" ", "-")}`;
+  const id = `section-${title.toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
@@ -224,7 +224,7 @@ export const Table = ({
   </table>
 );
 
-/** A small button with a border, for an action beside a list or a value. */
+/** A small button with a border, for an action next to a list or a value. */
 export const SmallButton = (attributes: Omit<ButtonHTMLAttributes<HTMLButtonElement>, "type" | "class">) => (
   <button type="button" class="outline small" {...attributes} />
 );
@@ -322,28 +322,59 @@ export async function confirm({
   return (await dialog(title, <p>{text}</p>, buttons)) === "yes";
 }
 
-/** Asks for the values of a form. @returns The trimmed value of each field by its name; undefined if it was canceled. */
+/**
+ * Asks for the values of a form and saves them. If that fails, the dialog stays open with the typed text and the error.
+ *
+ * @param save Receives a function that returns the trimmed value of a field by its name.
+ */
 export async function readForm(
   title: string,
   fields: Children,
   action: string,
-): Promise<((name: string) => string) | undefined> {
-  let text: ((name: string) => string) | undefined;
-  const submit = (event: Event) => {
-    event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    text = textsOf(event.currentTarget);
-    event.currentTarget.closest("dialog")?.close();
-  };
+  save: (text: (name: string) => string) => Promise<unknown>,
+): Promise<void> {
   await dialog(
     title,
-    <form onSubmit={submit}>
-      {fields}
-      <button type="submit">{action}</button>
-    </form>,
-    <button type="submit" class="secondary outline">
-      Cancel
-    </button>,
+    <SavedForm fields={fields} save={save} />,
+    <>
+      <button type="submit" class="secondary outline">
+        Cancel
+      </button>
+      <button type="submit" form={formId}>
+        {action}
+      </button>
+    </>,
   );
-  return text;
+}
+
+const formId = "dialog-form";
+
+function SavedForm({
+  fields,
+  save,
+}: {
+  readonly fields: Children;
+  readonly save: (text: (name: string) => string) => Promise<unknown>;
+}) {
+  const [failed, setFailed] = useState("");
+  const isBusy = useRef(false);
+  async function submit(event: Event) {
+    event.preventDefault();
+    const form = event.currentTarget;
+    if (!(form instanceof HTMLFormElement) || isBusy.current) return;
+    isBusy.current = true;
+    try {
+      await save(textsOf(form));
+      form.closest("dialog")?.close();
+    } catch (error) {
+      setFailed(messageOf(error));
+    }
+    isBusy.current = false;
+  }
+  return (
+    <form id={formId} onSubmit={submit}>
+      {fields}
+      <Failure text={failed} />
+    </form>
+  );
 }
