@@ -9,6 +9,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY protocol/package.json protocol/
 COPY console/package.json console/
+COPY lance-worker/package.json lance-worker/
 COPY service/package.json service/
 COPY infra/package.json infra/
 COPY client/package.json client/
@@ -30,7 +31,7 @@ COPY console console
 RUN npm ci --workspace=console --include-workspace-root=false && node console/build.ts
 
 FROM node:24.21.0-trixie-slim
-# A young generation of half the usual size: 30 to 40 MiB less, for hardly more processor time.
+# The young generation of other programs, such as the runner.
 ENV NODE_ENV=production \
     NODE_OPTIONS=--max-semi-space-size=8 \
     TILTYARD_HOST=0.0.0.0 \
@@ -43,6 +44,7 @@ COPY --from=packages /app ./
 COPY protocol protocol
 COPY console/package.json console/index.ts console/
 COPY --from=console /app/console/assets console/assets
+COPY lance-worker lance-worker
 COPY service service
 COPY client client
 COPY runner runner
@@ -53,5 +55,7 @@ VOLUME /data
 EXPOSE 2333
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:2333/health/ready').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "service/main.ts"]
+# Half of Node's young generation, and all of it from the start: a small one is collected four times as often. NODE_OPTIONS accepts
+# only the maximum.
+ENTRYPOINT ["node", "--min-semi-space-size=16", "--max-semi-space-size=16", "service/main.ts"]
 CMD ["serve"]

@@ -1,10 +1,11 @@
 import * as pulumi from "@pulumi/pulumi";
-import { closest, parsing, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { closest, ownValue, parsing, rayGpuImage, rayImage } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { BucketAccess } from "./cluster.ts";
 import type { Architecture } from "./machines.ts";
 import {
   architecturesOfRoles,
+  defaultRayClusters,
   type NodePool,
   type NodeRole,
   ofEachRole,
@@ -13,6 +14,7 @@ import {
 } from "./node-pools.ts";
 import { supportNotice } from "./settings/kubernetes-support.ts";
 import { clientRoleOf } from "./settings/name-rules.ts";
+import type { RunnerSettings } from "./settings/runner-settings.ts";
 import {
   type Settings,
   type SettingsOf,
@@ -50,14 +52,15 @@ interface WorkedOut {
 }
 
 /** The additional derived values on clouds. */
-interface OnCloud extends WorkedOut, Placed {
+interface OnCloud extends WorkedOut, CloudLocation {
   readonly nodePools: readonly NodePool[];
 }
 
-type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More | "catalog"> &
-  More & { readonly catalog: SettingsOf<V>[keyof SettingsOf<V> & "catalog"] & { readonly namespace: string } };
+type Config<V extends Variant, More> = Omit<SettingsOf<V>, keyof More | "catalog" | "runner"> & {
+  readonly runner: RunnerSettings & { readonly enabled: boolean };
+} & More & { readonly catalog: SettingsOf<V>[keyof SettingsOf<V> & "catalog"] & { readonly namespace: string } };
 /** The values from the settings of the cloud's provider. */
-interface Placed {
+interface CloudLocation {
   readonly region: string;
   /** The tags that the provider sets on its resources, for resources that others create. */
   readonly tags: Readonly<Record<string, string>>;
@@ -67,8 +70,8 @@ interface WithKubeconfig {
   readonly kubeconfig?: string | pulumi.Output<string> | undefined;
 }
 export type ExistingConfig = Config<"existing", WorkedOut & WithKubeconfig>;
-export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & Placed & { readonly project: string }>;
-export type ExistingEksConfig = Config<"existing-eks", WorkedOut & Placed>;
+export type ExistingGkeConfig = Config<"existing-gke", WorkedOut & CloudLocation & { readonly project: string }>;
+export type ExistingEksConfig = Config<"existing-eks", WorkedOut & CloudLocation>;
 export type GkeConfig = Config<"gke", OnCloud & { readonly project: string }>;
 export type EksConfig = Config<
   "eks",
@@ -118,29 +121,37 @@ type All = Readonly<Record<string, string>>;
  * @throws StackConfigError
  */
 export function parseStackConfig(all: All, today: Date): StackConfig {
-  const gaps = Object.keys(all).filter((name) => all[name]?.includes(gap));
-  if (gaps.length > 0)
-    throw notValid(gaps.map((name) => `${name.replace(`${projectName}:`, "")}: replace ${gap} with your value`));
+  const gaps = Object.entries(all).flatMap(([name, text]) =>
+    gapsIn(text.includes(gap) ? jsonOf(text) : "", name.replace(`${projectName}:`, "")),
+  );
+  if (gaps.length > 0) throw notValid(gaps.map((path) => `${path}: replace ${gap} with your value`));
   const variant = variantIn(all);
   const problems: string[] = [];
   const given = settingsIn(all, variant, problems);
   const settings: Record<string, unknown> = { variant };
   for (const [key, schema] of Object.entries(settingsOfVariant[variant])) {
-    const parsed = schema.safeParse(given[key], parsing);
+    const parsed = schema.safeParse(ownValue(given, key), parsing);
     if (parsed.success) settings[key] = parsed.data;
     const messages = firstMessages(key, parsed.error?.issues ?? []);
     for (const [path, message] of Object.entries(messages))
-      problems.push(`${path}: ${given[key] === undefined ? "is required; it " : ""}${message}`);
+      problems.push(`${path}: ${ownValue(given, key) === undefined ? "is required; it " : ""}${message}`);
   }
   // Problems of individual settings are reported first, because rules about several settings would produce follow-up
   // errors.
   for (const { needs, problemsOf } of rules)
-    if (needs.every((key) => key in settings || !(key in settingsOfVariant[variant])))
+    if (needs.every((key) => key in settings || !Object.hasOwn(settingsOfVariant[variant], key)))
       problems.push(...problemsOf(settings as Settings, today));
   const cloud = cloudIn(all, variant, problems);
   problems.push(...problemsOfRegion(settings as Settings, cloud.region));
   if (problems.length > 0) throw notValid(problems);
   return workOut(settings as Settings, cloud);
+}
+
+/** Returns the paths of the values that users replace, such as `catalog.image`. */
+function gapsIn(value: unknown, path: string): string[] {
+  if (typeof value === "string") return value.includes(gap) ? [path] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => gapsIn(each, `${path}.${key}`));
 }
 
 /** Returns the first message about each value by path, because further ones usually have the same cause. */
@@ -167,8 +178,8 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
   for (const [name, value] of Object.entries(all)) {
     const [project, key = ""] = name.split(":");
     if (project !== projectName || key === "variant" || value === "") continue;
-    if (!(key in settingsOfVariant[variant])) {
-      const others = variants.filter((other) => key in settingsOfVariant[other]);
+    if (!Object.hasOwn(settingsOfVariant[variant], key)) {
+      const others = variants.filter((other) => Object.hasOwn(settingsOfVariant[other], key));
       const meant = closest(key, Object.keys(settingsOfVariant[variant]));
       const suggestion = meant === undefined ? "" : `; did you mean ${meant}?`;
       problems.push(
@@ -240,7 +251,7 @@ function readJson<Value>(
   form: string,
   problems: string[],
 ): Value | undefined {
-  const text = all[key] ?? "";
+  const text = ownValue(all, key) ?? "";
   if (text === "") return undefined;
   const parsed = schema.safeParse(jsonOf(text));
   if (!parsed.success) problems.push(`${key}: must be ${form}`);
@@ -275,22 +286,30 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, project, tags };
     case "existing-eks":
       return { ...settings, ...workedOut, catalog: { ...settings.catalog, namespace }, region, tags };
-    case "gke":
+    case "gke": {
+      const runner = withRayClusters(settings, nodePools);
       return {
         ...settings,
         ...workedOut,
+        runner,
         catalog: { ...settings.catalog, namespace },
         nodePools,
         region,
         project,
         tags,
       };
+    }
     case "eks": {
+      const runner = withRayClusters(settings, nodePools);
       const clientRole = clientRoleOf(settings);
       const catalog = { ...settings.catalog, namespace };
-      return { ...settings, ...workedOut, catalog, nodePools, region, clientRole, credentials, tags };
+      return { ...settings, ...workedOut, runner, catalog, nodePools, region, clientRole, credentials, tags };
     }
   }
+}
+
+function withRayClusters({ variant, runner }: SettingsOf<"gke"> | SettingsOf<"eks">, pools: readonly NodePool[]) {
+  return { ...runner, rayClusters: runner.rayClusters ?? defaultRayClusters(pools, variant) };
 }
 
 /** Returns the settings of Ray, with Ray's own images as the default. */

@@ -22,7 +22,7 @@ export const catalogImage: ImageContent = {
     ".dockerignore",
     "package*.json",
     "{infra,test,tiltyard}/package.json",
-    "{protocol,console,service,client,runner}/**/*.*",
+    "{protocol,console,lance-worker,service,client,runner}/**/*.*",
   ],
 };
 
@@ -34,7 +34,8 @@ export const rayImage: Omit<ImageContent, "bases"> = {
 
 /** Returns the files that match the patterns, relative to the folder and in a stable order. */
 export function sourceFiles(folder: string, sources: readonly string[]): readonly string[] {
-  const exclude = ["**/node_modules/**", "**/__pycache__/**"];
+  // The generated types of the client exist in some checkouts only.
+  const exclude = ["**/node_modules/**", "**/__pycache__/**", "client/catalog/documented-operations.ts"];
   const files = globSync([...sources], { cwd: folder, exclude }).map((file) => file.split(sep).join("/"));
   return files.toSorted();
 }

@@ -5,8 +5,10 @@ import {
   architectureLabel,
   architectureOf,
   type Cloud,
+  capacityOf,
   defaultDisk,
   machineOf,
+  shareOf,
 } from "./machines.ts";
 import { labelKey, labelName, labels, labelValueText } from "./settings/setting-types.ts";
 
@@ -169,6 +171,11 @@ export function resolvePools(
         `nodePools.${index}.zones: is required for GPUs that are attached to n1 machines: gcloud compute ` +
           `accelerator-types list --filter="name=${gpuType ?? "TYPE"}" lists their zones`,
       );
+    const first = firstNodes({ min }, zones?.length ?? 1);
+    if (cloud === "gke" && first > max)
+      problems.push(
+        `nodePools.${index}.zones: GKE begins with equally many nodes in each zone, here with ${first}, more than max`,
+      );
     const itsLabels = labelsOf(role);
     return {
       ...{ name, role, gpus, gpuType, diskGb, spot, min, max, zones, machineTypes, architecture },
@@ -190,6 +197,11 @@ function machinesOf({ machineType, cpus, memoryGb, gpus }: PoolSettings, cloud: 
   if (Array.isArray(machineType)) return machineType;
   const fits = cpus === undefined || memoryGb === undefined || gpus > 0 ? undefined : machineOf(cpus, memoryGb, cloud);
   return [machineType ?? fits ?? ""];
+}
+
+/** Returns the number of nodes with which a pool of GKE begins: equally many in each zone, and at least its minimum. */
+export function firstNodes({ min }: Pick<NodePool, "min">, zoneCount: number): number {
+  return Math.ceil(min / zoneCount) * zoneCount;
 }
 
 function architecturesOf(pools: readonly NodePool[], role: NodeRole): Architecture[] {
@@ -227,6 +239,33 @@ export function withArchitecture(
 export function placedOn(selector: Readonly<Record<string, string>>) {
   const tolerations = Object.keys(selector).map((key) => ({ key, operator: "Exists" }));
   return { nodeSelector: selector, tolerations };
+}
+
+/** The CPUs of a default worker, with its share of the cloud's reservation. */
+const workerCpus = 5;
+
+/**
+ * Returns the default Ray clusters of jobs on the pools of a stack: one with CPU workers, and one with a GPU for each
+ * worker. Their workers fill a node. The kubelet reserves a part of it: four workers with 4 CPUs do not fit a node
+ * with 16.
+ */
+export function defaultRayClusters(pools: readonly NodePool[], cloud: Cloud): Record<string, Record<string, unknown>> {
+  const [cpuPool, gpuPool] = (["workerCpu", "workerGpu"] as const).map((role) =>
+    pools.find((pool) => pool.role === role),
+  );
+  const gpuWorker = gpuPool && { num_gpus: 1, ...sizeOf(gpuPool, cloud) };
+  return {
+    default: { worker_groups: [sizeOf(cpuPool, cloud)] },
+    ...(gpuWorker !== undefined && { gpu: { worker_groups: [gpuWorker] } }),
+  };
+}
+
+/** Returns the parameters of a worker that fits the nodes of a pool; empty for an unknown machine. */
+function sizeOf(pool: NodePool | undefined, cloud: Cloud): object {
+  const node = pool && capacityOf(pool.machineTypes[0], cloud);
+  if (pool === undefined || node === undefined) return {};
+  const { cpus, memoryGb } = shareOf(node, pool.gpus > 0 ? pool.gpus : Math.max(1, Math.floor(node.cpus / workerCpus)));
+  return cpus >= 1 && memoryGb >= 1 ? { num_cpus: cpus, memory: `${memoryGb}Gi` } : {};
 }
 
 /** Returns the default pools of a stack: one node for controllers, and empty pools for Ray. */

@@ -1,3 +1,4 @@
+import { ownValue } from "@tiltyard/protocol";
 /**
  * The pinned versions of all external parts of a stack. Newer versions are tested on a test stack first; no other file
  * contains a version.
@@ -9,7 +10,7 @@ export const versions = {
   kuberayOperator: "1.6.2",
   /** The version of the chart. The version of the autoscaler itself depends on that of Kubernetes. */
   clusterAutoscalerChart: "9.59.0",
-  nvidiaDevicePluginChart: "0.17.4",
+  nvidiaDevicePluginChart: "0.19.0",
   litestream: "0.5.17",
   kueue: "0.19.2",
   fluentBit: "5.1.1",
@@ -40,7 +41,7 @@ export function autoscalerVersion(kubernetesVersion: string): string {
   const minorOf = (version: string) => Number(version.split(".")[1]);
   const known = Object.keys(autoscalers);
   const nearest = known.findLast((each) => minorOf(each) <= minorOf(kubernetesVersion)) ?? known[0] ?? "";
-  return autoscalers[nearest] ?? "";
+  return ownValue(autoscalers, nearest) ?? "";
 }
 
 interface Support {

@@ -1,4 +1,7 @@
-import type { AnyContract } from "@tiltyard/protocol";
+/** Generates the types of the client's operations: `npm run types` runs it before the check, and packages contain them. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type AnyContract, catalogContracts, managementContracts } from "@tiltyard/protocol";
 import { openApiDocument } from "@tiltyard/protocol/api-document";
 
 /** A part of an OpenAPI document. */
@@ -23,11 +26,16 @@ const lineMax = 120;
 /** The fields that the client's own types describe. */
 const common = ["id", "identity", "context", "delimiter"];
 
+export function writeClientTypes(): void {
+  const file = join(import.meta.dirname, "../client/catalog/documented-operations.ts");
+  writeFileSync(file, clientTypes({ CatalogClient: catalogContracts, ManagementClient: managementContracts }));
+}
+
 /**
  * Returns a TypeScript module with the types of the client's operations. It adds only documentation to the types that
  * the contracts imply: in an intersection, editors show the comments of all parts.
  */
-export function clientTypes(registries: Readonly<Record<string, Readonly<Record<string, AnyContract>>>>): string {
+function clientTypes(registries: Readonly<Record<string, Readonly<Record<string, AnyContract>>>>): string {
   const clients = Object.entries(registries).map(([client, contracts]) => {
     const { paths = {}, components } = openApiDocument({ title: "", description: "", contracts, tokenUrl: undefined });
     const all = Object.values(paths).flatMap((path) => [path.get, path.post]) as (Operation | undefined)[];
@@ -60,12 +68,12 @@ export function clientTypes(registries: Readonly<Record<string, Readonly<Record<
     const methods = operations.map(({ name, text }) => `${text}${methodOf(name)}`);
     return `${types.join("")}\nexport interface ${client} {\n${methods.join("")}}\n`;
   });
-  return `/** The operations of the clients with their documentation. Generated from the contracts: test/client/documented-types.test.ts. */
+  return `/** The operations of the clients with their documentation. Generated from the contracts by packaging/client-types.ts. */
 
-import type { Contracts, ManagementContracts } from "@tiltyard/protocol";
+import type { CatalogContracts, ManagementContracts } from "@tiltyard/protocol";
 import type { CallOptions, CatalogAnswer, CatalogRequest } from "./operation-types.ts";
 
-type Operations = Contracts & ManagementContracts;
+type Operations = CatalogContracts & ManagementContracts;
 type Request<Name extends keyof Operations> = CatalogRequest<Operations[Name]>;
 type Answer<Name extends keyof Operations> = CatalogAnswer<Operations[Name]>;
 ${clients.join("")}`;
@@ -92,3 +100,5 @@ function comment(indent: string, text: string): string {
 }
 
 const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
+
+if (import.meta.main) writeClientTypes();

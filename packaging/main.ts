@@ -8,12 +8,13 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bundle } from "../console/bundle.ts";
 import { catalogImage, rayImage, sourceFiles } from "../infra/image-sources.ts";
+import { writeClientTypes } from "./client-types.ts";
 import { packStaged, stagePackage } from "./npm-package.ts";
 import { packPython } from "./python-package.ts";
 import { run } from "./run.ts";
 
 const checkout = join(import.meta.dirname, "..");
-const workspaces = ["protocol", "client", "console", "service", "runner", "infra", "tiltyard"];
+const workspaces = ["protocol", "client", "console", "lance-worker", "service", "runner", "infra", "tiltyard"];
 const usage = `npm run packages -- DIR [--repository URL]
 
   DIR               where the packages go
@@ -21,7 +22,8 @@ const usage = `npm run packages -- DIR [--repository URL]
 `;
 
 function compile(compiled: string): void {
-  const tsc = join(checkout, "node_modules/typescript/bin/tsc");
+  writeClientTypes();
+  const tsc = join(checkout, "node_modules/typescript-7/bin/tsc");
   for (const project of ["tsconfig.json", "tsconfig.types.json"])
     run(process.execPath, [tsc, "-p", join(import.meta.dirname, project), "--outDir", compiled]);
 }

@@ -74,11 +74,9 @@ function npm(...args: readonly string[]): [string, readonly string[]] {
   return cli === undefined ? ["npm", args] : [process.execPath, [cli, ...args]];
 }
 
-/** Replaces the names of sources. tsc keeps them in declarations and in functions whose `using` it rewrites. */
+/** Replaces the names of sources, which tsc keeps in declarations. */
 function withoutSources(file: string, text: string): string {
-  return file.endsWith(".ts") || file.endsWith(".js")
-    ? text.replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"')
-    : text;
+  return file.endsWith(".d.ts") ? text.replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"') : text;
 }
 
 /**

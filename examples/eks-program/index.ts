@@ -11,11 +11,13 @@ import { Catalog, ExistingCluster, RayPlatform, Runner } from "@tiltyard/infra";
 
 const bucket = new aws.s3.Bucket("tables");
 
+// One node for a Ray head and the controllers, and one for each worker. Nothing resizes this group.
 const kubernetes = new eks.Cluster("features", {
   createOidcProvider: true,
-  instanceType: "m6i.xlarge",
-  minSize: 2,
-  maxSize: 6,
+  instanceType: "m6i.2xlarge",
+  minSize: 3,
+  desiredCapacity: 3,
+  maxSize: 3,
 });
 
 /** The identity of the pods of Ray and of the catalog, which may use the bucket. */
@@ -57,8 +59,12 @@ new Runner("runner", {
   cluster,
   platform,
   catalog,
-  parameters: { image: "registry.example.com/tiltyard-ray:0.1.0" },
-  rayClusters: { default: { worker_groups: [{ num_cpus: 4, memory: "8Gi", max_replicas: 4 }] } },
+  parameters: {
+    image: "registry.example.com/tiltyard-ray:0.1.0",
+    // The nodes of the group have no labels.
+    node_selectors: { head: {}, workerCpu: {}, workerGpu: {} },
+  },
+  rayClusters: { default: { worker_groups: [{ num_cpus: 6, memory: "24Gi", max_replicas: 2 }] } },
 });
 
 export const catalogUrl = catalog.url;

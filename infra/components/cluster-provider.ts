@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiException, KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { withRequestTimeout } from "@tiltyard/protocol";
+import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
 import {
   annotations,
   type OwnedObject,
@@ -61,13 +61,16 @@ export class LiveObjects {
   }
 }
 
-async function unlessUnknown<Found>(read: () => Promise<Found>): Promise<Found | undefined> {
+/** Reads what may not exist. A lost connection, such as one that the API server has closed, is opened again. */
+async function unlessUnknown<Found>(read: () => Promise<Found>, connections = 3): Promise<Found | undefined> {
   try {
     return await read();
   } catch (error) {
     if (error instanceof ApiException && error.code === 404) return undefined;
     if (error instanceof Error && error.message.startsWith("Unrecognized API version and kind")) return undefined;
-    throw error;
+    const isLost = error instanceof TypeError && error.message === "fetch failed";
+    if (isLost && connections > 1) return unlessUnknown(read, connections - 1);
+    throw isLost ? new Error(`The API server cannot be reached: ${messageOf(error.cause)}`) : error;
   }
 }
 
@@ -78,16 +81,8 @@ async function unlessUnknown<Found>(read: () => Promise<Found>): Promise<Found |
  */
 export type CreationCheck = (live: Pick<LiveObjects, "find" | "list" | "disown">, wanted: OwnedObject) => Promise<void>;
 
-/** A check before a Helm release is updated. It throws an error to prevent that. */
-export type ReleaseCheck = (
-  live: Pick<LiveObjects, "list">,
-  wanted: ReleaseInputs,
-  former: ReleaseInputs,
-) => Promise<void>;
-
-export interface ReleaseInputs {
-  readonly values?: Readonly<Record<string, unknown>>;
-}
+/** A check before an object is updated, with its inputs after and before. It throws an error to prevent the update. */
+export type UpdateCheck = (live: Pick<LiveObjects, "list">, wanted: OwnedObject, former: OwnedObject) => Promise<void>;
 
 /** Resource definitions belong to no stack. */
 const sharedType = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition";
@@ -141,6 +136,9 @@ export class ClusterProvider extends kubernetes.Provider {
     const check =
       (isRetained: boolean): CreationCheck =>
       async (live, wanted) => {
+        // The preview of an upgrade of the stack's own cluster may plan another provider, whose id it does not know, and
+        // would find the stack's own objects to be those of another deployment.
+        if (pulumi.runtime.isDryRun() && pulumi.Output.isInstance(kubeconfig)) return;
         // This check runs once, before the first object is created or adopted.
         alone ??= refuseOtherDeployments(live, wanted);
         await alone;
@@ -174,19 +172,23 @@ export class ClusterProvider extends kubernetes.Provider {
     });
   }
 
-  /** Creates a resource hook for `hooks.beforeUpdate` of a Helm release, with a name like {@link beforeCreate}. */
-  beforeReleaseUpdate(name: string, check: ReleaseCheck): pulumi.ResourceHook {
-    return this.#hook(name, async ({ newInputs = {}, oldInputs = {} }) => {
-      await check(await this.#live(), newInputs, oldInputs);
+  /** Creates a resource hook for `hooks.beforeUpdate` with a name like {@link beforeCreate}. */
+  beforeUpdate(name: string, check: UpdateCheck): pulumi.ResourceHook {
+    return this.#hook(name, async ({ newInputs, oldInputs }) => {
+      await check(await this.#live(), newInputs as unknown as OwnedObject, oldInputs as unknown as OwnedObject);
     });
   }
 
   #hook(name: string, run: (args: pulumi.ResourceHookArgs) => Promise<void>): pulumi.ResourceHook {
     // The engine calls a hook outside the context of the program, in which Pulumi knows no stack.
     const inProgram = AsyncLocalStorage.snapshot();
-    // The preview of a stack that creates its cluster has no API server.
-    const onDryRun = !pulumi.Output.isInstance(this.#kubeconfig);
-    return new pulumi.ResourceHook(`${this.#name}-${name}`, (args) => inProgram(() => run(args)), { onDryRun });
+    const checked = async (args: pulumi.ResourceHookArgs) => {
+      // The preview of a stack that creates its cluster has no API server.
+      if (await isKnown(pulumi.output(this.#kubeconfig))) await run(args);
+    };
+    return new pulumi.ResourceHook(`${this.#name}-${name}`, (args) => inProgram(() => checked(args)), {
+      onDryRun: true,
+    });
   }
 
   async #live(): Promise<LiveObjects> {
@@ -260,6 +262,11 @@ async function refuseOthers(
   if (refusal !== undefined) throw new Error(refusal);
   const isOwn = found?.metadata.labels?.[stackLabel] !== undefined;
   if (found !== undefined && isOwn && !pulumi.runtime.isDryRun()) await live.disown(found);
+}
+
+/** Reports whether a value is known, which in a preview it may not be. Pulumi's type hides this field. */
+export async function isKnown(output: object): Promise<boolean> {
+  return !("isKnown" in output) || (await output.isKnown) === true;
 }
 
 async function kubeConfigOf(

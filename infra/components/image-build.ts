@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import * as dockerBuild from "@pulumi/docker-build";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
+import { ownValue } from "@tiltyard/protocol";
 import type { ImageRepository } from "../cluster.ts";
 import { type ImageContent, sourceFiles } from "../image-sources.ts";
 import type { Architecture } from "../machines.ts";
@@ -65,7 +66,10 @@ function pinnedBases(source: ImageSource) {
 }
 
 function pinsOf({ bases, digests = {} }: ImageSource): readonly (readonly [base: string, digest: string])[] {
-  return bases.flatMap((base) => (digests[base] === undefined ? [] : [[base, digests[base]] as const]));
+  return bases.flatMap((base) => {
+    const digest = ownValue(digests, base);
+    return digest === undefined ? [] : [[base, digest] as const];
+  });
 }
 
 function contentTag(source: ImageSource): string {

@@ -1,3 +1,4 @@
+import { ownValue } from "@tiltyard/protocol";
 /** The registries that clouds can cache. */
 export type Upstream = "docker-hub" | "quay" | "kubernetes";
 
@@ -11,7 +12,7 @@ const hosts: Readonly<Record<string, Upstream>> = {
 export function upstreamOf(image: string): { readonly upstream: Upstream; readonly name: string } | undefined {
   const [host = "", ...rest] = image.split("/");
   const hasHost = rest.length > 0 && /[.:]|^localhost$/.test(host);
-  const upstream = hasHost ? hosts[host] : "docker-hub";
+  const upstream = hasHost ? ownValue(hosts, host) : "docker-hub";
   if (upstream === undefined) return undefined;
   const name = hasHost ? rest.join("/") : image;
   const isOfficial = upstream === "docker-hub" && !name.includes("/");

@@ -1,15 +1,22 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "../cluster.ts";
+import type { CreationCheck } from "./cluster-provider.ts";
+import { stackLabel } from "./ownership.ts";
 
 export interface NamespaceArgs {
   readonly cluster: Cluster;
   readonly namespace: string;
-  /** The level of Pod Security that is enforced; undefined where workloads of others may run. */
-  readonly enforce: "baseline" | "restricted" | undefined;
+  /** The level of Pod Security that is enforced. */
+  readonly enforce: "baseline" | "restricted";
   /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace: boolean;
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Further checks before its creation and its update. */
+  readonly hooks?: pulumi.ResourceHookBinding;
 }
+
+const levelPrefix = "pod-security.kubernetes.io/";
 
 /**
  * Creates a namespace, or adopts an existing one by server-side apply. It may contain objects that do not belong to the
@@ -17,7 +24,7 @@ export interface NamespaceArgs {
  */
 export function createNamespace(
   name: string,
-  { cluster, namespace, enforce, deleteNamespace }: NamespaceArgs,
+  { cluster, namespace, enforce, deleteNamespace, annotations, hooks = {} }: NamespaceArgs,
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
   return new kubernetes.core.v1.Namespace(
@@ -26,9 +33,10 @@ export function createNamespace(
       metadata: {
         name: namespace,
         labels: {
-          "pod-security.kubernetes.io/warn": "restricted",
-          ...(enforce !== undefined && { "pod-security.kubernetes.io/enforce": enforce }),
+          [`${levelPrefix}warn`]: "restricted",
+          [`${levelPrefix}enforce`]: enforce,
         },
+        ...(annotations !== undefined && { annotations }),
       },
     },
     {
@@ -36,6 +44,25 @@ export function createNamespace(
       provider: cluster.kubernetes,
       dependsOn: [...cluster.nodes],
       retainOnDelete: !deleteNamespace && !cluster.isOwn,
+      hooks: {
+        ...hooks,
+        beforeCreate: [
+          cluster.kubernetes.beforeCreate(`${name}-levels`, refuseOtherLevels),
+          ...(hooks.beforeCreate ?? []),
+        ],
+      },
     },
   );
 }
+
+/** Refuses to replace the Pod Security levels of a person, of which server-side apply would report a conflict. */
+export const refuseOtherLevels: CreationCheck = async (live, { apiVersion, kind, metadata: { name, labels = {} } }) => {
+  const found = (await live.find(apiVersion, kind, name))?.metadata.labels ?? {};
+  if (found[stackLabel] !== undefined) return;
+  for (const [label, level] of Object.entries(labels))
+    if (label.startsWith(levelPrefix) && found[label] !== undefined && found[label] !== level)
+      throw new Error(
+        `the namespace ${name} has the label ${label}=${found[label]}, and the stack sets ${level}. Choose another ` +
+          `namespace, or remove the label: kubectl label namespace ${name} ${label}-`,
+      );
+};

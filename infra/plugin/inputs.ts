@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { isKnown } from "../components/cluster-provider.ts";
 
 /** Returns the values of inputs. @throws RunError for values that a preview does not know. */
 export async function knownValues(inputs: pulumi.Inputs): Promise<Readonly<Record<string, unknown>>> {
@@ -13,9 +14,4 @@ export async function known<Value>(key: string, input: pulumi.Input<Value>): Pro
   const output = pulumi.output(input);
   if (!(await isKnown(output))) throw new pulumi.RunError(`${key}: the value must be known before the deployment`);
   return new Promise((resolve) => output.apply(resolve));
-}
-
-/** Pulumi's type hides this field. */
-async function isKnown(output: object): Promise<boolean> {
-  return !("isKnown" in output) || (await output.isKnown) === true;
 }

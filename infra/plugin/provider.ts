@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { type ConstructResult, main, type Provider } from "@pulumi/pulumi/provider/index.js";
+import { ownValue } from "@tiltyard/protocol";
 import { rayImages } from "../components/ray/ray-images.ts";
 import type { PlatformParts } from "../components/ray/ray-platform.ts";
 import { type ExistingConfig, parseStackConfig } from "../config.ts";
@@ -33,7 +34,7 @@ const provider: Provider = {
   version,
   getSchema: async () => JSON.stringify(packageSchema(version)),
   construct: async (name, type, inputs, options) => {
-    const construct = constructs[type];
+    const construct = ownValue(constructs, type);
     if (construct === undefined)
       throw new pulumi.RunError(`the plugin has no component ${type}, only ${Object.keys(constructs).join(", ")}`);
     return construct(name, inputs, options);

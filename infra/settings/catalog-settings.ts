@@ -1,7 +1,27 @@
 import { z } from "zod";
-import { bucketOf, cidr, dnsLabel, filled, hostName, objectName, quantity, textMap } from "./setting-types.ts";
+import {
+  annotationMap,
+  bucketOf,
+  cidr,
+  dnsLabel,
+  filled,
+  hostName,
+  imageName,
+  isMap,
+  objectName,
+  ownNamespace,
+  positiveQuantity,
+} from "./setting-types.ts";
 
-const Resources = z.strictObject({ cpu: quantity.default("500m"), memory: quantity.default("1Gi") });
+const Resources = z.strictObject({ cpu: positiveQuantity.default("500m"), memory: positiveQuantity.default("1Gi") });
+
+/** The modes that the catalog accepts. libpq's modes `allow` and `prefer` silently continue without TLS. */
+const sslModes = ["disable", "require", "verify-ca", "verify-full"];
+
+function hasSecureMode(text: string): boolean {
+  const mode = URL.canParse(text) ? new URL(text).searchParams.get("sslmode") : null;
+  return mode === null || sslModes.includes(mode);
+}
 
 const PostgresUrl = z.strictObject({
   /** The URL of the database, which is stored as a secret. */
@@ -10,7 +30,8 @@ const PostgresUrl = z.strictObject({
     .refine(
       isPostgresUrl,
       "must be postgres://USER:PASSWORD@HOST/DATABASE; percent-encode special characters of the password, such as # as %23",
-    ),
+    )
+    .refine(hasSecureMode, `must have an sslmode of ${sslModes.join(", ")}`),
 });
 
 /**
@@ -19,14 +40,41 @@ const PostgresUrl = z.strictObject({
  */
 function isPostgresUrl(text: string): boolean {
   if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return false;
-  const { username, password, hostname, pathname, hash } = new URL(text);
-  const isWhole = hostname !== "" && hash === "" && /^\/[^/@]+$/.test(pathname);
+  const { username, password, hostname, port, pathname, hash } = new URL(text);
+  const isWhole = hostname !== "" && port !== "0" && hash === "" && /^\/[^/@]+$/.test(pathname);
   return isWhole && [username, password, pathname].every(isPercentEncoded);
 }
 
 function isPercentEncoded(text: string): boolean {
   return !/%(?![0-9a-f]{2})/i.test(text);
 }
+
+/** The settings of the catalog that the stack does not derive from its own (docs/reference/settings.md). */
+export const furtherVariables = [
+  "TILTYARD_ALLOWED_LOCATIONS",
+  "TILTYARD_AUDIT_RETENTION",
+  "TILTYARD_AUTOMATION_DELAY",
+  "TILTYARD_BODY_MEMORY",
+  "TILTYARD_DATABASE_CONNECTIONS",
+  "TILTYARD_DATA_OPERATIONS",
+  "TILTYARD_DROP_RETENTION",
+  "TILTYARD_FAILED_CREDENTIALS",
+  "TILTYARD_IDLE_CONNECTIONS",
+  "TILTYARD_IDLE_CONNECTIONS_PER_ADDRESS",
+  "TILTYARD_LOG_LEVEL",
+  "TILTYARD_NEW_CATALOG",
+  "TILTYARD_OPEN_JOBS_PER_NAMESPACE",
+  "TILTYARD_OPEN_JOBS_PER_PRINCIPAL",
+  "TILTYARD_REMOTE_DATABASES",
+  "TILTYARD_ROWS_MEMORY",
+  "TILTYARD_S3_FORCE_PATH_STYLE",
+  "TILTYARD_STALLED_AFTER",
+  "TILTYARD_TRUSTED_PROXIES",
+];
+const variable = z.union([z.string(), z.number()], "must be text or a number").transform(String);
+
+/** Each replica has connections of its own to the database. */
+const replicasMax = 100;
 
 /** The settings of a catalog on every kind of cluster. */
 const everywhere = {
@@ -35,12 +83,12 @@ const everywhere = {
    * The namespace of the catalog, separate from Ray's, because the right to create Ray clusters in a namespace implies
    * the right to mount any secret there.
    */
-  namespace: dnsLabel.optional(),
+  namespace: ownNamespace.optional(),
   /** The image; built from this checkout and pushed to the cluster's registry when absent. */
-  image: filled.optional(),
+  image: imageName.optional(),
   /** The number of pods. More than one requires PostgreSQL, because SQLite supports only one writer. */
-  replicas: z.int().positive().optional(),
-  volumeSize: quantity.default("20Gi"),
+  replicas: z.int().positive().max(replicasMax).optional(),
+  volumeSize: positiveQuantity.default("20Gi"),
   /** Copies the catalog from the volume of SQLite into PostgreSQL before the first pods with PostgreSQL start. */
   moveFrom: z.literal("sqlite", "must be sqlite").optional(),
   /** Keeps the volume of SQLite. With `false`, a later `up` may delete the volume, and a catalog may start without it. */
@@ -66,24 +114,30 @@ const everywhere = {
   ingress: z
     .strictObject({
       host: hostName,
-      className: filled,
+      className: objectName,
       /**
        * A TLS secret in the namespace of the catalog, which cert-manager can create if an annotation requests it. Load
        * balancers of clouds can use certificates of the cloud instead.
        */
       tlsSecret: objectName.optional(),
-      annotations: textMap.default({}),
+      annotations: annotationMap.default({}),
     })
     .optional(),
   /** An existing gateway of Gateway API with an HTTPS listener, and the host name of the catalog. */
   gateway: z
     .strictObject({ host: hostName, name: objectName, namespace: dnsLabel, sectionName: dnsLabel.optional() })
     .optional(),
+  /** Further settings of the catalog by their variables. The catalog itself checks their values. */
+  environment: z
+    .strictObject(Object.fromEntries(furtherVariables.map((name) => [name, variable.optional()])))
+    .default({}),
   /**
    * A secret in the namespace of the catalog whose keys are environment variables, for object stores without workload
    * identity.
    */
   environmentSecret: objectName.optional(),
+  /** A secret in the namespace of the catalog whose key `keys` contains the keys of the secrets of Functions. */
+  secretsKeySecret: objectName.optional(),
   /** The ports in addition to 443 that the catalog may call, such as that of an object store inside the network. */
   egressPorts: z.array(z.int().positive().max(65_535)).default([]),
 };
@@ -106,13 +160,30 @@ const onCloud = <Its extends typeof createdDatabase | typeof givenDatabase>(sche
     ...everywhere,
     database,
     /** Enables a continuous copy of SQLite, at most seconds behind, in a bucket that Ray cannot access. */
-    litestream: z.union([z.boolean(), z.strictObject({ bucket: bucketOf(scheme) })]).default(false),
+    litestream: z
+      .union(
+        [z.boolean(), z.strictObject({ bucket: bucketOf(scheme) })],
+        `must be true, false or {bucket: ${scheme}://...}`,
+      )
+      .default(false),
     /** Lets the catalog vend credentials, each of which is restricted to one table. */
     vendCredentials: z.boolean().default(false),
   });
 
 export const CatalogOnGke = onCloud("gs", createdDatabase);
 export const CatalogOnEks = onCloud("s3", createdDatabase);
+
+/**
+ * Returns a schema of a catalog of which the stack backs up SQLite by default, because it owns a bucket for that. During
+ * a move to PostgreSQL, the backups remain.
+ */
+export const backedUp = <Schema extends typeof CatalogOnGke | typeof CatalogOnEks>(schema: Schema) =>
+  z.preprocess((given) => (isMap(given) && isOnSqlite(given) ? { litestream: true, ...given } : given), schema);
+
+function isOnSqlite({ database = "sqlite", moveFrom }: Readonly<Record<string, unknown>>): boolean {
+  return database === "sqlite" || moveFrom !== undefined;
+}
+
 export const CatalogOnExistingGke = onCloud("gs", givenDatabase);
 export const CatalogOnExistingEks = onCloud("s3", givenDatabase);
 

@@ -1,3 +1,4 @@
+import { ownValue } from "@tiltyard/protocol";
 import { z } from "zod";
 import { isMap } from "./setting-types.ts";
 
@@ -9,6 +10,7 @@ const kept = {
     watchNamespace: "the operator has rights in the namespaces of the stack alone",
     singleNamespaceInstall: "the operator has rights in the namespaces of the stack alone",
     nameOverride: "network policies know its pods by this name",
+    configuration: "a file would replace the arguments, by which other stacks know the namespaces of the operator",
   },
   kueue: {},
   clusterAutoscaler: {
@@ -48,13 +50,13 @@ export type ChartValuesOf<Its extends string> = { readonly [chart in Its]?: Char
 /** Merges additional values into those of the stack. Maps are merged; all other values are replaced. */
 export function merged(own: ChartValues, more: ChartValues | undefined = {}): Record<string, unknown> {
   const both = Object.entries(more).map(([key, value]) => {
-    const before = own[key];
+    const before = ownValue(own, key);
     return [key, isMap(before) && isMap(value) ? merged(before, value) : value] as const;
   });
   return { ...own, ...Object.fromEntries(both) };
 }
 
 function has(values: unknown, [key = "", ...rest]: readonly string[]): boolean {
-  if (!isMap(values) || !(key in values)) return false;
-  return rest.length === 0 || has(values[key], rest);
+  if (!isMap(values) || !Object.hasOwn(values, key)) return false;
+  return rest.length === 0 || has(ownValue(values, key), rest);
 }

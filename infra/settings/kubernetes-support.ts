@@ -1,3 +1,4 @@
+import { ownValue } from "@tiltyard/protocol";
 import { gkeOperatorPairs, kubernetesSupport, versions } from "../versions.ts";
 import type { Reading } from "./settings.ts";
 
@@ -25,7 +26,7 @@ interface Notice {
 export function supportNotice(settings: Cloud, today: Date): Notice | undefined {
   const { variant } = settings;
   const version = settings.kubernetesVersion ?? (variant === "eks" ? versions.kubernetes : undefined);
-  const known = version === undefined ? undefined : kubernetesSupport[variant][version];
+  const known = version === undefined ? undefined : ownValue(kubernetesSupport[variant], version);
   if (version === undefined || known === undefined) return undefined;
   const { isExtended, extend } = extensionOf(settings);
   const end = isExtended ? known.extended : known.standard;
@@ -33,12 +34,13 @@ export function supportNotice(settings: Cloud, today: Date): Notice | undefined 
   if (daysLeft > noticeDays) return undefined;
   const hasEnded = daysLeft < 0;
   const support = `${isExtended ? "extended" : "standard"} support of Kubernetes ${version} on ${variant}`;
-  const advice = `Set a later kubernetesVersion${isExtended ? "" : `, or ${extend} to have it until ${known.extended}`}`;
-  const isPair = variant === "gke" && version in gkeOperatorPairs;
+  const isSupportable = Date.parse(known.extended) > today.getTime();
+  const extension = !isExtended && isSupportable ? `, or ${extend} to have it until ${known.extended}` : "";
+  const isPair = variant === "gke" && Object.hasOwn(gkeOperatorPairs, version);
   return {
-    message: `kubernetesVersion: ${support} ${hasEnded ? "ended" : "ends"} on ${end}. ${advice}`,
-    // Versions with a pinned operator add-on are not rejected: GKE itself decides whether it still creates such clusters.
-    isRefusal: hasEnded && !isPair,
+    message: `kubernetesVersion: ${support} ${hasEnded ? "ended" : "ends"} on ${end}. Set a later kubernetesVersion${extension}`,
+    // GKE itself decides on versions with a pinned operator add-on, as long as it supports them at all.
+    isRefusal: hasEnded && !(isPair && isSupportable),
   };
 }
 

@@ -13,11 +13,19 @@ export function problemsOfNetwork(settings: Reading<"network">): string[] {
  * are a 16th of the VPC, or a 64th with more than three zones.
  */
 function problemsOnAws(network: (Settings & { variant: "eks" })["network"]): string[] {
-  if (network.isAdopted) return [];
+  const problems =
+    network.publicEndpoint || network.authorizedNetworks.length === 0
+      ? []
+      : ["network.authorizedNetworks: must not be set with publicEndpoint: false, which has no public address"];
+  if (network.isAdopted) return problems;
   const [longest, zones] = (network.zones?.length ?? 3) <= 3 ? [24, "three zones"] : [22, "more than three zones"];
   const { length } = addressesOf(network.cidr);
-  return length >= 16 && length <= longest ? [] : [`network.cidr: must be from /16 to /${longest} with ${zones}`];
+  if (length < 16 || length > longest) problems.push(`network.cidr: must be from /16 to /${longest} with ${zones}`);
+  return problems;
 }
+
+/** The longest prefix of a proxy-only subnet. */
+const proxyBitsMax = 26;
 
 function problemsOnGoogle(network: (Settings & { variant: "gke" })["network"]): string[] {
   const { controlPlaneCidr } = network;
@@ -29,8 +37,11 @@ function problemsOnGoogle(network: (Settings & { variant: "gke" })["network"]): 
         cidr: network.cidr,
         podCidr: network.podCidr,
         serviceCidr: network.serviceCidr,
+        proxyCidr: network.proxyCidr,
         controlPlaneCidr,
       });
+  if (!network.isAdopted && addressesOf(network.proxyCidr).length > proxyBitsMax)
+    problems.push(`network.proxyCidr: must have a prefix of at most /${proxyBitsMax}, as Google wants it`);
   for (const [index, [name, range]] of ranges.entries())
     for (const [other, its] of ranges.slice(0, index))
       if (overlap(range, its)) problems.push(`network.${name}: overlaps network.${other}: ${range}, ${its}`);

@@ -5,13 +5,13 @@ import { cidr, isMap } from "./setting-types.ts";
 const authorizedNetworks = z.array(cidr).default([]);
 
 /** Creates the schema of a network. With a `vpc`, the network is adopted, and the settings of new networks are rejected. */
-function madeOrAdopted<Made extends z.ZodRawShape, Adopted extends z.ZodRawShape>(made: Made, adopted: Adopted) {
+function networkSchema<Own extends z.ZodRawShape, Adopted extends z.ZodRawShape>(own: Own, adopted: Adopted) {
   return z.preprocess(
     (given) => (isMap(given) ? { ...given, isAdopted: "vpc" in given } : given),
     z.discriminatedUnion(
       "isAdopted",
       [
-        z.strictObject({ isAdopted: z.literal(false), authorizedNetworks, ...made }),
+        z.strictObject({ isAdopted: z.literal(false), authorizedNetworks, ...own }),
         z.strictObject({ isAdopted: z.literal(true), authorizedNetworks, ...adopted }),
       ],
       "must be a structure, such as {cidr: 10.0.0.0/16}",
@@ -27,13 +27,15 @@ const gke = {
 const inProject = (kind: string) =>
   z.string().regex(new RegExp(`^projects/[^/]+/.*${kind}/[^/]+$`), `must be projects/PROJECT/.../${kind}/NAME`);
 
-export const GkeNetwork = madeOrAdopted(
+export const GkeNetwork = networkSchema(
   {
     ...gke,
     /** The addresses of nodes. */
     cidr: cidr.default("10.40.0.0/16"),
     podCidr: cidr.default("10.44.0.0/14"),
     serviceCidr: cidr.default("10.48.0.0/20"),
+    /** The addresses of Google's proxies, from which internal load balancers call pods. */
+    proxyCidr: cidr.default("10.50.0.0/23"),
   },
   {
     ...gke,
@@ -47,7 +49,7 @@ export const GkeNetwork = madeOrAdopted(
   },
 );
 
-export const EksNetwork = madeOrAdopted(
+export const EksNetwork = networkSchema(
   {
     /** The addresses of nodes and pods. */
     cidr: cidr.default("10.40.0.0/16"),

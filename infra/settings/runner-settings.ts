@@ -19,17 +19,17 @@ const Template = z
     z.string().regex(/^[a-z][a-z_]*$/, "must be a parameter of docs/reference/ray-cluster.md, as worker_groups"),
     z.unknown(),
   )
-  .refine((template) => determined.every((name) => !(name in template)), {
+  .refine((template) => determined.every((name) => !Object.hasOwn(template, name)), {
     error: ({ input }) =>
-      `must not have ${determined.filter((name) => name in (input as object)).join(", ")}, which the stack determines`,
+      `must not have ${determined.filter((name) => Object.hasOwn(input as object, name)).join(", ")}, which the stack determines`,
   });
 
 /** Templates that the runner would reject at its start are rejected before the deployment. */
 const Templates = z.record(dnsLabel, Template).superRefine((templates, context) => {
   for (const [name, template] of Object.entries(templates))
     for (const problem of problemsOf(name, template)) {
-      const [, path = "", message = problem] = /^(\S+): (.+)$/s.exec(problem) ?? [];
-      context.addIssue({ code: "custom", path: [name, ...path.split(".")], message });
+      const [, path = "", message = problem] = /^(?:the parameters|(\S+)): (.+)$/s.exec(problem) ?? [];
+      context.addIssue({ code: "custom", path: [name, ...path.split(".").filter(Boolean)], message });
     }
 });
 
@@ -43,11 +43,13 @@ function problemsOf(name: string, template: object): readonly string[] {
   }
 }
 
+const WithDefault = Templates.refine((templates) => "default" in templates, "must have one that is named default");
+
 /** The settings of a runner of jobs. */
 export const Runner = z.strictObject({
   enabled: z.boolean().default(true),
   /** The Ray clusters of jobs by the names that requests specify; `default` is for requests without a name. */
-  rayClusters: Templates.refine((templates) => "default" in templates, "must have one that is named default").default({
+  rayClusters: WithDefault.default({
     default: { worker_groups: [{}] },
     gpu: { worker_groups: [{ num_gpus: 1 }] },
   }),
@@ -57,10 +59,11 @@ export const Runner = z.strictObject({
   maxJobsPerPrincipal: z.int().positive().default(5),
   attempts: z.int().positive().default(3),
   /** The time in minutes that a job may wait for capacity before it fails. */
-  roomMinutes: z.int().positive().default(60),
-  /** The time in minutes in which a Ray cluster waits for the next job of its namespace; 0 for none. */
-  standbyMinutes: z.int().nonnegative().default(0),
+  capacityTimeoutMinutes: z.int().positive().default(60),
 });
+
+/** The settings of a runner on pools of the stack, from which the program derives the default Ray clusters. */
+export const RunnerOnCloud = Runner.extend({ rayClusters: WithDefault.optional() });
 
 export type RunnerSettings = Omit<z.output<typeof Runner>, "enabled">;
 

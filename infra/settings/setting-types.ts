@@ -8,6 +8,23 @@ export const dnsLabel = z
   .string()
   .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
 
+/**
+ * The namespaces of Kubernetes and of the clouds, which a stack must not label. Kubernetes reserves the prefix `kube-`.
+ */
+const systemNamespaces = /^(default|kube-.*|gke-.*|gmp-.*|amazon-.*|kueue-system)$/;
+
+/** The name of a namespace for objects of the stack. */
+export const ownNamespace = dnsLabel.refine(
+  (name) => !systemNamespaces.test(name),
+  "must not be a namespace of Kubernetes or of the cloud",
+);
+
+/** The name of a service account that the stack creates. Kubernetes creates one that is named `default`. */
+export const ownServiceAccount = dnsLabel.refine(
+  (name) => name !== "default",
+  "must not be default, which each namespace has",
+);
+
 /** The name of a secret or a volume claim. Kubernetes allows dots in it, which cert-manager's names often contain. */
 export const objectName = z
   .string()
@@ -23,8 +40,21 @@ export const eksClusterName = z
   .regex(/^[A-Za-z0-9][\w-]{0,99}$/, "must be letters, digits, dashes and underscores, 100 at most");
 
 const domain = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$/;
-export const labelDomain = z.string().regex(domain, "must be a domain, e.g. ray.example.com");
-export const hostName = z.string().regex(domain, "must be the name of a host, e.g. catalog.example.com");
+/** The maximum length of a domain in DNS and in Kubernetes. */
+const domainMax = 253;
+const domainName = (message: string) => z.string().max(domainMax).regex(domain, message);
+export const labelDomain = domainName("must be a domain, e.g. ray.example.com");
+export const hostName = domainName("must be the name of a host, e.g. catalog.example.com");
+
+/** The grammar of references to images: a host, a path, a tag and a digest. */
+const imageGrammar = new RegExp(
+  "^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:\\d{1,5})?/)?[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*" +
+    "(:\\w[-\\w.]{0,127})?(@[a-z0-9]+:[0-9a-f]{32,})?$",
+);
+export const imageName = z
+  .string()
+  .max(domainMax)
+  .regex(imageGrammar, "must be the name of an image, e.g. registry.example.com/catalog:1");
 
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
@@ -41,23 +71,31 @@ function asText<Its extends z.ZodType>(schema: Its) {
   );
 }
 
-export const textMap = z.record(z.string(), asText(z.string()));
+const textMap = z.record(z.string(), asText(z.string()));
 
 /** The rule of Kubernetes for the values of labels and for their keys after the domain. */
 const nameOfLabel = /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
 const labelForm = "must be letters, digits, dashes, dots and underscores, 63 at most";
 export const labelName = z.string().regex(nameOfLabel, labelForm);
 export const labelValueText = asText(z.union([labelName, z.literal("")], labelForm));
+function isPrefix(text: string): boolean {
+  return text.length <= domainMax && domain.test(text);
+}
+
 /** A label key with or without a domain. */
 export const labelKey = z.string().refine((key) => {
   const [name = "", itsDomain, ...more] = key.split("/").toReversed();
-  return nameOfLabel.test(name) && more.length === 0 && (itsDomain === undefined || domain.test(itsDomain));
+  return nameOfLabel.test(name) && more.length === 0 && (itsDomain === undefined || isPrefix(itsDomain));
 }, "must be a label such as team or example.com/team");
-export const labels = z.record(z.string(), labelValueText).superRefine((given, context) => {
+export const labels = z.record(z.string(), labelValueText).superRefine(checkKeys);
+/** Annotations, whose keys have the grammar of those of labels. */
+export const annotationMap = textMap.superRefine(checkKeys);
+
+function checkKeys(given: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   for (const key of Object.keys(given))
     for (const { message } of labelKey.safeParse(key).error?.issues ?? [])
       context.addIssue({ code: "custom", path: [key], message });
-});
+}
 
 /** A version in quotes. YAML would parse 1.30 as the number 1.3. */
 const versionText = z.string("must be in quotes, or it is read as a number");
@@ -92,14 +130,23 @@ export function addressesOf(range: string): { readonly first: number; readonly l
 }
 
 const quantityForm = "must be a Kubernetes quantity such as 500m or 2Gi";
-export const quantity = asText(z.string(quantityForm).refine((text) => amountOf(text) >= 0, quantityForm));
+export const quantity = asText(
+  z
+    .string({ error: ({ input }) => (input === undefined ? "is required" : quantityForm) })
+    .refine((text) => amountOf(text) >= 0, quantityForm),
+);
 
 /** Returns the folder of a `file://` URI. */
 export function fileFolder(uri: string): string {
   return uri.slice("file://".length);
 }
 
-const bucketForm = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:\/\/\/\S+$/;
+/** An amount that a container or a volume needs. */
+export const positiveQuantity = asText(
+  z.string(quantityForm).refine((text) => amountOf(text) > 0, `${quantityForm}, and more than 0`),
+);
+
+const bucketForm = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:(\/\/\/[^\s:/]+)(\/[^\s:/]+)*\/?$/;
 
 /** Creates the schema of the URI of a bucket with an optional folder and without a trailing slash. */
 export function bucketOf(...schemes: readonly ("s3" | "gs" | "file")[]) {

@@ -1,14 +1,17 @@
-import { existsSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { KubeConfig } from "@kubernetes/client-node";
 import {
   isAtLeast,
   operatorVersionMin,
+  ownValue,
   rayGpuImage,
   rayImage,
   rayVersionMin,
   tokenOperatorVersionMin,
   tokenRayVersionMin,
 } from "@tiltyard/protocol";
+import { dataVolume } from "../components/catalog/pod-parts.ts";
 import { nodeImage } from "../image-sources.ts";
 import { architectures } from "../machines.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "../node-pools.ts";
@@ -17,6 +20,7 @@ import { supportNotice } from "./kubernetes-support.ts";
 import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
 import { problemsOfPrincipals } from "./principal-rules.ts";
+import { fileFolder } from "./setting-types.ts";
 import type { Reading, SettingName, Settings } from "./settings.ts";
 import { problemsOfStorage } from "./storage-rules.ts";
 import { problemsOfTeams } from "./team-rules.ts";
@@ -46,11 +50,11 @@ export const rules: readonly Rule[] = [
   rule(["operator", "kueue", "chartValues"], problemsOfCharts),
   rule(["clientPrincipals", "adminPrincipals", "teams"], problemsOfPrincipals),
   rule(["teams", "namespace", "catalog", "quota", "kueue", "operator"], problemsOfTeams),
-  rule(["kubeconfig"], problemsOfKubeconfig),
+  rule(["kubeconfig", "context"], problemsOfKubeconfig),
   rule(["namespace", "catalog"], problemsOfNamespaces),
   rule(["clusterName", "imageCache"], problemsOfImageCache),
   rule(["imageDigests", "ray"], problemsOfDigests),
-  rule(["catalog", "bucket"], problemsOfCatalog),
+  rule(["catalog", "bucket", "network"], problemsOfCatalog),
   rule(["catalog", "network"], problemsOfDatabase),
   rule(["network"], problemsOfNetwork),
   rule(["clusterName", "clientRole", "teams", "labelDomain", "labelKeys"], problemsOfNames),
@@ -125,7 +129,7 @@ function problemsOfOperator(settings: Reading<"operator" | "kubernetesVersion">)
     return [`operator.version: must be ${operatorVersionMin.join(".")} or later, not ${operator.version}`];
   if (variant !== "gke") return [];
   const { kubernetesVersion = "no certain version" } = settings;
-  const required = gkeOperatorPairs[kubernetesVersion];
+  const required = ownValue(gkeOperatorPairs, kubernetesVersion);
   const isPair = required === operator.version.split(".").slice(0, 2).join(".");
   const isRecent = isAtLeast(operator.version, selfDeployedAnywhere);
   const pairs = Object.entries(gkeOperatorPairs).map(([kubernetes, its]) => `${kubernetes} with ${its}`);
@@ -150,10 +154,29 @@ function problemsOfSupport(
   return notice?.isRefusal ? [notice.message] : [];
 }
 
-function problemsOfKubeconfig(settings: Reading<"kubeconfig">): string[] {
-  const kubeconfig = "kubeconfig" in settings ? settings.kubeconfig : undefined;
-  if (kubeconfig === undefined || kubeconfig.includes("\n") || kubeconfig.startsWith("{")) return [];
-  return existsSync(resolve(kubeconfig)) ? [] : ["kubeconfig: must be a kubeconfig or the path of a file"];
+function problemsOfKubeconfig(settings: Reading<"kubeconfig" | "context">): string[] {
+  if (!("kubeconfig" in settings) || settings.kubeconfig === undefined) return [];
+  const { kubeconfig, context } = settings;
+  const isText = kubeconfig.includes("\n") || kubeconfig.startsWith("{");
+  const path = resolve(kubeconfig);
+  if (!isText && !statSync(path, { throwIfNoEntry: false })?.isFile())
+    return ["kubeconfig: must be a kubeconfig or the path of a file"];
+  const config = new KubeConfig();
+  try {
+    config.loadFromString(isText ? kubeconfig : readFileSync(path, "utf8"));
+  } catch {
+    return ["kubeconfig: must be a kubeconfig in YAML or JSON"];
+  }
+  if (context !== undefined) config.setCurrentContext(context);
+  if (config.getCurrentCluster() !== null) return [];
+  return context === undefined
+    ? ["kubeconfig: must have a current context with a cluster, or set context"]
+    : [
+        `context: must be one of ${config
+          .getContexts()
+          .map(({ name }) => name)
+          .join(", ")}`,
+      ];
 }
 
 /** Returns the problems of values for charts that the stack does not install. */
@@ -199,7 +222,7 @@ function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "cat
   return [];
 }
 
-function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
+function problemsOfCatalog(settings: Reading<"catalog" | "bucket" | "network">): string[] {
   const { variant, catalog, bucket } = settings;
   if (!catalog.enabled) return [];
   const problems: string[] = [];
@@ -221,6 +244,11 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
       problems.push(
         `catalog.${name}: a catalog that is reached from outside needs catalog.oidc, not development tokens`,
       );
+  if (ingress?.className === "gce-internal" && !hasOwnProxies(settings) && catalog.allowedCidrs.length === 0)
+    problems.push(
+      "catalog.allowedCidrs: is required with gce-internal in an existing network: the range of its proxy-only subnet, from " +
+        "which the load balancer calls the catalog. A firewall rule must admit it too",
+    );
   if (ingress !== undefined && gateway !== undefined)
     problems.push("catalog.gateway: replaces catalog.ingress; set one of them");
   if (ingress !== undefined && ingress.tlsSecret === undefined && !hasOwnCertificate(ingress))
@@ -230,9 +258,19 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket">): string[] {
     problems.push(
       "catalog.volumeClaim: is required with a file: bucket: the claim of a volume that all nodes can mount",
     );
+  if (bucket?.startsWith("file:") && podFolders.includes(fileFolder(bucket)))
+    problems.push(`bucket: must not be a folder of the catalog's pod: ${podFolders.join(", ")}`);
   if (volumeClaim !== undefined && !bucket?.startsWith("file:"))
     problems.push("catalog.volumeClaim: requires a file: bucket");
   return problems;
+}
+
+/** The folders at which the catalog's pod mounts other volumes. */
+const podFolders: readonly string[] = [dataVolume.path, "/tmp"];
+
+/** Reports whether the stack creates the proxy-only subnet of internal load balancers. */
+function hasOwnProxies(settings: Reading<"network">): boolean {
+  return settings.variant === "gke" && !settings.network.isAdopted;
 }
 
 const certificateAnnotations = [
@@ -246,7 +284,7 @@ const certificateAnnotations = [
  * host automatically.
  */
 function hasOwnCertificate({ className, annotations }: { className: string; annotations: Record<string, string> }) {
-  return className === "alb" || certificateAnnotations.some((annotation) => annotation in annotations);
+  return className === "alb" || certificateAnnotations.some((annotation) => Object.hasOwn(annotations, annotation));
 }
 
 /**

@@ -4,6 +4,7 @@ import { architectures } from "../machines.ts";
 import { LabelKeys, NodePools } from "../node-pools.ts";
 import { charts, versions } from "../versions.ts";
 import {
+  backedUp,
   CatalogOnEks,
   CatalogOnExisting,
   CatalogOnExistingEks,
@@ -13,17 +14,19 @@ import {
 import { ChartsEverywhere, ChartsOnEks } from "./chart-values.ts";
 import { Monitoring, MonitoringOnGke } from "./monitoring-settings.ts";
 import { EksNetwork, GkeNetwork } from "./network-settings.ts";
-import { Runner } from "./runner-settings.ts";
+import { Runner, RunnerOnCloud } from "./runner-settings.ts";
 import {
+  annotationMap,
   bucketOf,
   dnsLabel,
   eksClusterName,
-  filled,
+  imageName,
   isMap,
   kubernetesVersion,
   labelDomain,
   minorVersion,
-  textMap,
+  ownNamespace,
+  ownServiceAccount,
   version,
 } from "./setting-types.ts";
 import { StorageOnEks, StorageOnGke } from "./storage-settings.ts";
@@ -68,9 +71,9 @@ const Ray = z.strictObject({
   /** The authentication of Ray clusters; `token` when absent, if the versions of Ray and KubeRay support it. */
   auth: z.enum(["token", "none"], "must be token or none").optional(),
   version: version.default(platformDefaults.rayVersion),
-  image: filled.optional(),
+  image: imageName.optional(),
   /** The image of workers with a GPU. */
-  gpuImage: filled.optional(),
+  gpuImage: imageName.optional(),
   /** `vended`: Ray's pods have no right to the bucket, and use the credentials that the catalog hands out for a table. */
   bucketAccess: z.enum(["direct", "vended"], "must be direct or vended").default("direct"),
   /** True lets a stack with a registry build Dockerfile.ray, which jobs need, unless an image is named. */
@@ -106,8 +109,8 @@ const Maintenance = z
 
 const everywhere = {
   clusterName: dnsLabel.default(platformDefaults.clusterName),
-  namespace: dnsLabel.default(platformDefaults.namespace),
-  serviceAccount: dnsLabel.default(platformDefaults.serviceAccount),
+  namespace: ownNamespace.default(platformDefaults.namespace),
+  serviceAccount: ownServiceAccount.default(platformDefaults.serviceAccount),
   labelDomain: labelDomain.default(platformDefaults.labelDomain),
   labelKeys: LabelKeys.prefault({}),
   operator: OperatorOrItsVersion.prefault({}),
@@ -133,6 +136,7 @@ const onClouds = {
   kubernetesVersion: kubernetesVersion.optional(),
   nodePools: NodePools.optional(),
   adminPrincipals: z.array(z.string()).default([]),
+  runner: RunnerOnCloud.prefault({}),
 };
 
 /** The cache of public images in the cloud's registry. On AWS, Docker Hub requires an account for it. */
@@ -177,7 +181,7 @@ export const settingsOfVariant = {
     monitoring: Monitoring,
     teams: TeamsOnExisting,
     bucket: bucketOf("s3", "gs", "file"),
-    serviceAccountAnnotations: textMap.default({}),
+    serviceAccountAnnotations: annotationMap.default({}),
     catalog: CatalogOnExisting.prefault({}),
   },
   "existing-gke": {
@@ -220,7 +224,7 @@ export const settingsOfVariant = {
     releaseChannel: z.enum(releaseChannels, `must be one of ${releaseChannels.join(", ")}`).default("REGULAR"),
     network: GkeNetwork.prefault({}),
     maintenance: Maintenance.prefault({}),
-    catalog: CatalogOnGke.prefault({}),
+    catalog: backedUp(CatalogOnGke).prefault({}),
   },
   eks: {
     ...everywhere,
@@ -241,13 +245,16 @@ export const settingsOfVariant = {
     clientAccess: z.enum(["cluster", "namespace"], "must be cluster or namespace").default("cluster"),
     /** `STANDARD` upgrades the control plane at the end of standard support; `EXTENDED` keeps it for a surcharge of AWS. */
     supportType: z.enum(supportTypes, `must be ${supportTypes.join(" or ")}`).default("STANDARD"),
-    /** The release of the nodes' image; the newest one at each `pulumi up` when absent. */
+    /** The release of the nodes' image, or `newest` at each `pulumi up`. When absent, groups keep their first release. */
     nodeRelease: z
       .string()
-      .regex(/^\d+\.\d+\.\d+-\d{8}$/, "must be a release of the EKS-optimized image such as 1.36.1-20261118")
+      .regex(
+        /^(newest|\d+\.\d+\.\d+-\d{8})$/,
+        "must be newest, or a release of the EKS-optimized image such as 1.36.1-20261118",
+      )
       .optional(),
     network: EksNetwork.prefault({}),
-    catalog: CatalogOnEks.prefault({}),
+    catalog: backedUp(CatalogOnEks).prefault({}),
   },
 } as const satisfies Record<Variant, z.ZodRawShape>;
 

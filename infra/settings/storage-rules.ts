@@ -10,7 +10,7 @@ export function problemsOfStorage(
   const isOnSqlite = catalog.enabled && catalog.database === "sqlite" && catalog.litestream === false;
   if (keepData && isOnSqlite && "nodePools" in settings)
     problems.push("keepData: the volume of SQLite is deleted with the cluster; use catalog.litestream or PostgreSQL");
-  if (objectVersionDays !== undefined && bucket !== undefined && catalog.litestream !== true)
+  if (objectVersionDays !== undefined && bucket !== undefined)
     problems.push("objectVersionDays: requires a bucket of the stack; the owner of an existing bucket sets its rules");
   if (encryptionKey !== undefined && catalog.vendCredentials && settings.variant.endsWith("eks"))
     problems.push("catalog.vendCredentials: vended credentials have no rights on encryptionKey; remove one of them");

@@ -12,7 +12,8 @@ export function problemsOfTeams({
   operator,
 }: Reading<"teams" | "namespace" | "catalog" | "quota" | "kueue" | "operator">): string[] {
   const problems: string[] = [];
-  const namespaces = [namespace, catalog.namespace ?? `${namespace}-catalog`];
+  const ofOperator = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
+  const namespaces = [namespace, catalog.namespace ?? `${namespace}-catalog`, ...ofOperator];
   teams.forEach((team, index) => {
     const its = teamNamespace(namespace, team);
     if (teams.findIndex(({ name }) => name === team.name) !== index)

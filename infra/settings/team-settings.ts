@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { versions } from "../versions.ts";
-import { dnsLabel, quantity, textMap } from "./setting-types.ts";
+import { annotationMap, ownNamespace, quantity, version } from "./setting-types.ts";
 
 /** The limit of the total requests of a namespace's pods; with Kueue, the capacity of its queue. */
 export const Quota = z.strictObject({
@@ -19,7 +19,7 @@ const team = {
     .string()
     .regex(/^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 20 at most"),
   /** The namespace of its Ray clusters; that of the stack with the team's name as suffix when absent. */
-  namespace: dnsLabel.optional(),
+  namespace: ownNamespace.optional(),
   /** The principals that may create Ray clusters there, in the format of those of the stack. */
   clientPrincipals: z.array(z.string()).default([]),
   quota: Quota.optional(),
@@ -28,7 +28,7 @@ const team = {
 export const Teams = z.array(z.strictObject(team)).default([]);
 /** The teams of a cluster whose identities the stack does not create. */
 export const TeamsOnExisting = z
-  .array(z.strictObject({ ...team, serviceAccountAnnotations: textMap.default({}) }))
+  .array(z.strictObject({ ...team, serviceAccountAnnotations: annotationMap.default({}) }))
   .default([]);
 
 /** A team with all its names. */
@@ -52,7 +52,7 @@ export function teamNamespace(
 
 /** The queues of Ray jobs: of a Kueue that the stack installs, or of an existing one. */
 export const Kueue = z.discriminatedUnion("source", [
-  z.strictObject({ source: z.literal("helm"), version: z.string().default(versions.kueue) }),
+  z.strictObject({ source: z.literal("helm"), version: version.default(versions.kueue) }),
   z.strictObject({ source: z.literal("none") }),
 ]);
 export type KueueSettings = z.output<typeof Kueue>;

@@ -1,5 +1,5 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import { catalogName, catalogPort } from "@tiltyard/protocol";
+import { catalogName, catalogPort, ownValue } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 
@@ -43,13 +43,16 @@ function createIngress(
   child: Child,
 ): void {
   const backend = { service: { name: catalogName, port: { name: "http" } } };
+  const isGce = gceClasses.includes(className);
+  // GKE's controller looks up the secret of each entry, and fails at one without a secret.
+  const hasTls = tlsSecret !== undefined || !isGce;
   new kubernetes.networking.v1.Ingress(
     name,
     {
-      metadata: { ...metadataOf(place), annotations: { ...annotationsOf[className], ...annotations } },
+      metadata: { ...metadataOf(place), annotations: { ...ownValue(annotationsOf, className), ...annotations } },
       spec: {
-        ...(!gceClasses.includes(className) && { ingressClassName: className }),
-        tls: [{ hosts: [host], ...(tlsSecret !== undefined && { secretName: tlsSecret }) }],
+        ...(!isGce && { ingressClassName: className }),
+        ...(hasTls && { tls: [{ hosts: [host], ...(tlsSecret !== undefined && { secretName: tlsSecret }) }] }),
         rules: [{ host, http: { paths: [{ path: "/", pathType: "Prefix", backend }] } }],
       },
     },

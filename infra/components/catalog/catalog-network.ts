@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort } from "@tiltyard/protocol";
+import { catalogLabels, catalogPort, ownValue } from "@tiltyard/protocol";
 import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
@@ -48,7 +48,7 @@ function createPolicy(
   // Some load balancers connect to pods directly, from addresses of the cloud.
   const ranges = cluster.services.loadBalancerRanges;
   const className = gateway === undefined ? ingress?.className : gatewayClass;
-  const loadBalancers = ranges[className ?? ""] ?? [];
+  const loadBalancers = ownValue(ranges, className ?? "") ?? [];
   const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));
   const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
   new kubernetes.networking.v1.NetworkPolicy(

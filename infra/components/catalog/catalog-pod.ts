@@ -64,6 +64,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   const { cluster, settings } = place;
   const isSqlite = settings.database === "sqlite";
   const { litestream } = args;
+  const keys = secretsKeysOf(place);
   const dataMount = { name: dataVolume.name, mountPath: dataVolume.path };
   return {
     ...basePodSpec(place, args),
@@ -82,6 +83,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
         volumeMounts: [
           dataMount,
           { name: "tmp", mountPath: "/tmp" },
+          ...(keys === undefined ? [] : [keys.mount]),
           ...(settings.volumeClaim === undefined
             ? []
             : [{ name: "tables", mountPath: cluster.services.bucketUri.apply(fileFolder) }]),
@@ -90,6 +92,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
     ],
     volumes: [
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
+      ...(keys === undefined ? [] : [keys.volume]),
       // With PostgreSQL, the volume contains only the development keys.
       ...(isSqlite ? [] : [{ name: dataVolume.name, emptyDir: { sizeLimit: "64Mi" } }]),
       ...(isSqlite && litestream !== undefined ? [litestream.volume] : []),
@@ -100,11 +103,24 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   } satisfies PodSpec;
 }
 
+/** Returns the volume of the keys of secrets, which only the container of the catalog mounts. */
+function secretsKeysOf({ settings }: CatalogPlace) {
+  const { secretsKeySecret: secretName } = settings;
+  if (secretName === undefined) return undefined;
+  const [name, mountPath, file] = ["secrets-keys", "/etc/tiltyard/secrets", "keys"];
+  return {
+    file: `${mountPath}/${file}`,
+    mount: { name, mountPath, readOnly: true },
+    volume: { name, secret: { secretName, items: [{ key: file, path: file }], defaultMode: 0o440 } },
+  };
+}
+
 /** Returns the public settings of the catalog (docs/reference/settings.md). */
 function environment(
-  { cluster, platform, settings, rayClusters }: CatalogPlace,
+  place: CatalogPlace,
   { vendingRole }: CatalogPodArgs,
 ): { name: string; value: pulumi.Input<string> }[] {
+  const { cluster, platform, settings, rayClusters } = place;
   const { oidc } = settings;
   const variables: Record<string, pulumi.Input<string> | undefined> = {
     TILTYARD_HOST: "0.0.0.0",
@@ -125,7 +141,9 @@ function environment(
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
+    TILTYARD_SECRETS_KEY_FILE: secretsKeysOf(place)?.file,
     ...cluster.services.podEnvironment,
+    ...settings.environment,
   };
   return Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
 }

@@ -74,18 +74,29 @@ function refuseEmptyCatalog({ namespace }: CatalogPlace): CreationCheck {
   };
 }
 
-/** Returns a check that rejects a second volume in a different namespace. */
-function refuseSecondVolume({ namespace, settings }: CatalogPlace): CreationCheck {
+/** Returns a check that rejects a second volume in a different namespace or with a different name. */
+export function refuseSecondVolume({
+  namespace,
+  settings,
+}: {
+  readonly namespace: string;
+  readonly settings: Pick<CatalogPlace["settings"], "keepVolume">;
+}): CreationCheck {
   return async (live) => {
     if (!settings.keepVolume) return;
     const labels = { ...catalogLabels, [stackLabel]: stackId() };
     const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
     const claims = await live.list("v1", "PersistentVolumeClaim", selector.join());
-    const other = claims.find(({ metadata }) => metadata.namespace !== namespace);
+    const other = claims.find(({ metadata }) => metadata.namespace !== namespace || metadata.name !== catalogName);
     if (other === undefined) return;
+    const { name, namespace: itsNamespace } = other.metadata;
+    const advice =
+      itsNamespace === namespace
+        ? "Export its catalog with the checkout that created it"
+        : `Set catalog.namespace: ${itsNamespace}`;
     throw new Error(
-      `the volume ${other.metadata.namespace}/${catalogName} holds the catalog of this stack, and the catalog in ` +
-        `${namespace} would start empty. Set catalog.namespace: ${other.metadata.namespace}; ${released}`,
+      `the volume ${itsNamespace}/${name} holds the catalog of this stack, and the catalog in ${namespace} would start ` +
+        `empty. ${advice}; ${released}`,
     );
   };
 }

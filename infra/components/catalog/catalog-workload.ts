@@ -19,7 +19,15 @@ export function createCatalogWorkload(name: string, place: CatalogPlace, pod: Ca
   }
   new kubernetes.policy.v1.PodDisruptionBudget(
     name,
-    { metadata: metadataOf(place), spec: { maxUnavailable: 1, selector: { matchLabels: catalogLabels } } },
+    {
+      metadata: metadataOf(place),
+      // A pod that is not ready serves no client, so it must not block the drain of its node.
+      spec: {
+        maxUnavailable: 1,
+        selector: { matchLabels: catalogLabels },
+        unhealthyPodEvictionPolicy: "AlwaysAllow",
+      },
+    },
     child,
   );
 }

@@ -96,9 +96,9 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
       deletionProtection,
       namespace: this.namespace,
     };
-    const enforce = cluster.isOwn ? "restricted" : undefined;
-    const room = createNamespace(name, { ...place, enforce, deleteNamespace }, this);
-    const child = { parent: this, provider: cluster.kubernetes, dependsOn: [room, ...platform.priorities] };
+    const enforce = "restricted";
+    const ownNamespace = createNamespace(name, { ...place, enforce, deleteNamespace }, this);
+    const child = { parent: this, provider: cluster.kubernetes, dependsOn: [ownNamespace, ...platform.priorities] };
     const { database } = settings;
     const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);
     this.image = imageOf(name, place, imageDigests, this);

@@ -1,9 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { AuthorizationV1Api, KubeConfig } from "@kubernetes/client-node";
+import { ApiException, AuthorizationV1Api, KubeConfig } from "@kubernetes/client-node";
 import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
 
 export interface AuthorizationWait {
   readonly timeoutMs?: number;
+  /** The time in which the API server must answer at all. */
+  readonly answerTimeoutMs?: number;
   readonly pauseMs?: number;
 }
 
@@ -16,18 +18,31 @@ export interface AuthorizationWait {
  */
 export async function waitUntilAuthorized(
   kubeconfig: string,
-  { timeoutMs = 5 * 60_000, pauseMs = 3_000 }: AuthorizationWait = {},
+  { timeoutMs = 5 * 60_000, answerTimeoutMs = 60_000, pauseMs = 3_000 }: AuthorizationWait = {},
 ): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
+  const start = Date.now();
+  let hasAnswered = false;
   for (;;) {
     const problem = await problemOf(kubeconfig);
     if (problem === undefined) return;
-    if (Date.now() > deadline) throw new Error(`The API server still refuses the administrator: ${problem}`);
+    hasAnswered ||= problem.isAnswer;
+    const waitedMs = Date.now() - start;
+    if (!hasAnswered && waitedMs > Math.min(answerTimeoutMs, timeoutMs))
+      throw new Error(
+        `The API server does not answer: ${problem.message}. network.authorizedNetworks must contain your address`,
+      );
+    if (waitedMs > timeoutMs) throw new Error(`The API server still refuses the administrator: ${problem.message}`);
     await pause(pauseMs);
   }
 }
 
-async function problemOf(kubeconfig: string): Promise<string | undefined> {
+interface Problem {
+  readonly message: string;
+  /** Reports whether the API server answered. */
+  readonly isAnswer: boolean;
+}
+
+async function problemOf(kubeconfig: string): Promise<Problem | undefined> {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
   const resourceAttributes = { verb: "*", group: "*", resource: "*" };
@@ -35,8 +50,8 @@ async function problemOf(kubeconfig: string): Promise<string | undefined> {
     const body = { spec: { resourceAttributes } };
     const api = withRequestTimeout(config).makeApiClient(AuthorizationV1Api);
     const { status } = await api.createSelfSubjectAccessReview({ body });
-    return status?.allowed ? undefined : "403, its rights are not effective yet";
+    return status?.allowed ? undefined : { message: "403, its rights are not effective yet", isAnswer: true };
   } catch (error) {
-    return messageOf(error);
+    return { message: messageOf(error), isAnswer: error instanceof ApiException };
   }
 }

@@ -5,18 +5,23 @@ import type { NodeGroup } from "./node-group.ts";
 import { trustServiceAccount } from "./policies.ts";
 
 const logDays = 30;
+/** The kinds of logs for which the agent writes to a group of its own. */
+const logKinds = ["application", "dataplane", "host"] as const;
 
 /**
- * Creates CloudWatch's agent, which stores the output of containers, because EKS itself does not. The log group is
- * created here because the agent would create one without a retention period.
+ * Creates CloudWatch's agent, which stores the output of containers, because EKS itself does not. The log groups are
+ * created here because the agent would create them without a retention period.
  */
 export function createContainerLogs(name: string, context: AddonContext, groups: readonly NodeGroup[]): void {
   const { config, account, oidcProvider, parent } = context;
   if (!config.rayLogs) return;
-  const logs = new aws.cloudwatch.LogGroup(
-    name,
-    { name: `/aws/containerinsights/${config.clusterName}/application`, retentionInDays: logDays },
-    { parent },
+  const logs = logKinds.map(
+    (kind) =>
+      new aws.cloudwatch.LogGroup(
+        kind === "application" ? name : `${name}-${kind}`,
+        { name: `/aws/containerinsights/${config.clusterName}/${kind}`, retentionInDays: logDays },
+        { parent },
+      ),
   );
   const { role, policies } = createRole(
     name,
@@ -37,5 +42,5 @@ export function createContainerLogs(name: string, context: AddonContext, groups:
     manager: { applicationSignals: { autoMonitor: { monitorAllServices: false } } },
   };
   const more = { serviceAccountRoleArn: role.arn, configurationValues: JSON.stringify(settings) };
-  createAddon(name, "amazon-cloudwatch-observability", more, context, [...groups, ...policies, logs]);
+  createAddon(name, "amazon-cloudwatch-observability", more, context, [...groups, ...policies, ...logs]);
 }

@@ -17,8 +17,8 @@ export async function findEksAccount({ adminPrincipals, credentials }: EksConfig
   const { accountId, arn } = await aws.getCallerIdentity();
   const [, partition = "aws"] = arn.split(":");
   // `aws eks get-token` does not assume the role that only the provider assumes.
-  const isToldWho = adminPrincipals.length === 0 || credentials.roleArn !== undefined;
-  if (!isToldWho && !adminPrincipals.some((principal) => isSame(principal, arn, accountId)))
+  const isAdmitted = adminPrincipals.length === 0 || credentials.roleArn !== undefined;
+  if (!isAdmitted && !adminPrincipals.some((principal) => isSame(principal, arn, accountId)))
     throw new pulumi.RunError(`adminPrincipals: must name you as well, or this stack locks you out: ${arn}`);
   return { id: accountId, partition };
 }

@@ -111,7 +111,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const { config, account } = this.#context;
     const addons = this.#addonContext;
     const volumes = createVolumes(`${name}-ebs`, addons);
-    const { role, rights } = createNodeRole(`${name}-nodes`, this.#context, this.#cluster);
+    const { role, rights } = createNodeRole(`${name}-nodes`, this.#context);
     const key = grantKeyToNodes(`${name}-key`, { encryptionKey: config.encryptionKey, account }, this);
     // The component of the cluster includes the VPC CNI, without which nodes do not become ready.
     const needs = [this.#cluster, ...rights, ...this.#vpc.routes, ...volumes.rights, ...key];

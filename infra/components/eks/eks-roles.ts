@@ -23,11 +23,7 @@ export interface RoleContext {
  *
  * @returns The role, and the resources that must exist as long as the nodes.
  */
-export function createNodeRole(
-  name: string,
-  { account, config, clusterName, parent }: RoleContext,
-  cluster: pulumi.Resource,
-) {
+export function createNodeRole(name: string, { account, config, clusterName, parent }: RoleContext) {
   const { partition, id: accountId } = account;
   const { region } = config;
   const { role, policies } = createRole(
@@ -44,13 +40,7 @@ export function createNodeRole(
     },
     parent,
   );
-  const entry = new aws.eks.AccessEntry(
-    name,
-    { clusterName, principalArn: role.arn, type: "EC2_LINUX" },
-    // An earlier release created this entry in the cluster's component; on stacks of that release, it is the same
-    // entry.
-    { parent, aliases: [{ name: name.replace("-nodes", "-defaultNodeGroupInstanceRole"), parent: cluster }] },
-  );
+  const entry = new aws.eks.AccessEntry(name, { clusterName, principalArn: role.arn, type: "EC2_LINUX" }, { parent });
   return { role, rights: [...policies, entry] };
 }
 

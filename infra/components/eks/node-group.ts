@@ -67,9 +67,17 @@ export class NodeGroup extends pulumi.ComponentResource {
         // EKS sets the number of nodes together with its limits. Only the autoscaler controls the number, so the
         // effective limits are part of the autoscaler's settings, and these never change.
         scalingConfig: { minSize: 0, maxSize: Math.max(mostNodes, max), desiredSize: min },
-        releaseVersion: config.nodeRelease ?? newestRelease(pool, cluster.version, this),
-        // Nodes are updated a third at a time. One by one, a large group would exceed the time limit of an update.
-        updateConfig: { maxUnavailablePercentage: 33 },
+        // Without a release, a group keeps its first one until the next minor version of Kubernetes.
+        ...(config.nodeRelease !== undefined && {
+          releaseVersion:
+            config.nodeRelease === "newest" ? newestRelease(pool, cluster.version, this) : config.nodeRelease,
+        }),
+        updateConfig: {
+          // Nodes are updated a third at a time. One by one, a large group would exceed the time limit of an update.
+          maxUnavailablePercentage: 33,
+          // A group of GPUs ends its old nodes first, because AWS rarely has a second machine of the kind.
+          updateStrategy: isGpu ? "MINIMAL" : "DEFAULT",
+        },
         nodeRepairConfig: { enabled: true },
       },
       {
@@ -89,7 +97,7 @@ export class NodeGroup extends pulumi.ComponentResource {
   }
 }
 
-/** Returns the newest release of the image. Without a release, nodes keep the first one of their group. */
+/** Returns the newest release of the image. */
 function newestRelease(
   { architecture, gpus }: NodePool,
   kubernetesVersion: pulumi.Input<string>,

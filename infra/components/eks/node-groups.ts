@@ -15,8 +15,9 @@ export interface NodeGroupsArgs extends Pick<NodeGroupArgs, "cluster" | "role" |
 }
 
 /**
- * Creates a group for each pool. A core pool has one group per zone, because a volume of one of its pods belongs to one
- * zone, and the autoscaler cannot choose the zone of a group's next node.
+ * Creates the groups of each pool. A pool of heads or controllers has one group per zone: AWS balances the nodes of a
+ * group with several zones regardless of disruption budgets, which would end a Ray cluster with its head. A volume of a
+ * controller belongs to one zone, and the autoscaler cannot choose the zone of a group's next node.
  */
 export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[] {
   const { config, zones, vpc, cluster, role, needs, parent } = args;
@@ -28,7 +29,7 @@ export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[
     );
   return config.nodePools.flatMap((pool) => {
     const offering = zones.pools.get(pool.name) ?? [];
-    if (pool.role !== "core") return [create(`${name}-${pool.name}`, pool, offering, pool.min)];
+    if (pool.role !== "core" && pool.role !== "head") return [create(`${name}-${pool.name}`, pool, offering, pool.min)];
     const its = isInOneZone(config, pool) ? offering.slice(0, 1) : offering;
     return its.map((zone, index) =>
       create(
@@ -45,6 +46,6 @@ export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[
  * Reports whether a core pool needs only one zone. SQLite's volume binds the catalog to its zone, so nodes elsewhere
  * would be useless.
  */
-function isInOneZone({ catalog }: EksConfig, { zones }: NodePool): boolean {
-  return zones === undefined && catalog.enabled && catalog.database === "sqlite";
+function isInOneZone({ catalog }: EksConfig, { role, zones }: NodePool): boolean {
+  return role === "core" && zones === undefined && catalog.enabled && catalog.database === "sqlite";
 }

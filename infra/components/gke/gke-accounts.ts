@@ -47,8 +47,7 @@ export interface ClientAccountArgs extends TeamClientArgs {
 /**
  * Creates the account that programs impersonate to create Ray clusters, and grants that right to principals. Each grant
  * is named after its member. If it were named after its position, a grant with a new position would be created before
- * the deletion of the former one, which would remove it in Google. The positions are aliases, because grants were named
- * so in earlier releases.
+ * the deletion of the former one, which would remove it in Google.
  */
 export function createClientAccount(
   name: string,
@@ -59,11 +58,11 @@ export function createClientAccount(
   // This role allows clients to find the cluster and sign in. The role in the namespace determines their rights there.
   grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
   bucket.allowObjects(name, account.email, context.parent, folder);
-  for (const [index, member] of [...new Set(principals)].entries())
+  for (const member of new Set(principals))
     new gcp.serviceaccount.IAMMember(
       `${name}-principal-${member}`,
       { serviceAccountId: account.name, role: "roles/iam.serviceAccountTokenCreator", member },
-      { parent: context.parent, aliases: [{ name: `${name}-principal-${index}` }] },
+      { parent: context.parent },
     );
   return account;
 }
@@ -73,12 +72,8 @@ export function createClientAccount(
  * of the stack.
  */
 export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
-  for (const [index, member] of [...new Set(adminPrincipals)].entries())
-    new gcp.projects.IAMMember(
-      `${name}-${member}`,
-      { project, role: "roles/container.admin", member },
-      { parent, aliases: [{ name: `${name}-${index}` }] },
-    );
+  for (const member of new Set(adminPrincipals))
+    new gcp.projects.IAMMember(`${name}-${member}`, { project, role: "roles/container.admin", member }, { parent });
 }
 
 function grant(

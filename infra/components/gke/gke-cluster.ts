@@ -10,7 +10,7 @@ import { GkeApis } from "./gke-apis.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
 import { createGkeKey } from "./gke-encryption.ts";
-import { type GkeNetwork, MadeNetwork } from "./gke-network.ts";
+import { type GkeNetwork, OwnGkeNetwork } from "./gke-network.ts";
 import { createNodePool } from "./gke-node-pool.ts";
 import { GkeServices } from "./gke-services.ts";
 
@@ -64,9 +64,9 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   #createNetwork(): GkeNetwork {
     const config = this.#config;
     const { network } = config;
-    if (network.isAdopted) return { ...network.vpc, wayOut: [] };
+    if (network.isAdopted) return { ...network.vpc, nat: [] };
     const args = { config, ranges: network, project: this.#context.project };
-    return new MadeNetwork(`${this.#name}-network`, args, { parent: this });
+    return new OwnGkeNetwork(`${this.#name}-network`, args, { parent: this });
   }
 
   #createKey(): pulumi.Output<string> | undefined {
@@ -89,7 +89,11 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
 
   #createServices({ workloadIdentityConfig }: gcp.container.Cluster): GkeServices {
     const identityPool = workloadIdentityConfig.apply(({ workloadPool }) => workloadPool ?? "");
-    return new GkeServices(this.#name, { ...this.#context, config: this.#config, key: this.#key, identityPool });
+    const { network } = this.#config;
+    const proxyCidrs = network.isAdopted ? [] : [network.proxyCidr];
+    return new GkeServices(this.#name, {
+      ...{ ...this.#context, config: this.#config, key: this.#key, identityPool, proxyCidrs },
+    });
   }
 
   /** Creates the account of clients and grants administrators their rights. */

@@ -1,6 +1,9 @@
+import { KubeConfig } from "@kubernetes/client-node";
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
+import { LiveObjects } from "../cluster-provider.ts";
+import { refuseJobsAnywhere } from "../ray/running-jobs.ts";
 import type { GkeNetwork } from "./gke-network.ts";
 import { nodeDefaults } from "./gke-node-pool.ts";
 
@@ -81,50 +84,65 @@ export function createControlPlane(
     },
     {
       parent,
-      dependsOn: [...network.wayOut],
+      dependsOn: [...network.nat],
       // Without this option, a replacement would delete everything in the cluster before Google refuses to delete it.
       protect: config.deletionProtection,
       // GKE sets the configuration of the first pool and upgrades the version itself.
       ignoreChanges: ["nodeConfig", "initialNodeCount"],
+      hooks: { beforeUpdate: [keepAddonOfJobs(name, config)] },
     },
   );
+}
+
+/** The properties of a cluster by which clients reach it. */
+type Reached = pulumi.Unwrap<
+  Pick<gcp.container.Cluster, "name" | "endpoint" | "masterAuth" | "controlPlaneEndpointsConfig">
+>;
+
+/** Creates a check that refuses to remove the Ray operator add-on from a cluster with Ray jobs. */
+function keepAddonOfJobs(name: string, config: GkeConfig): pulumi.ResourceHook {
+  const check = async ({ newInputs, oldInputs, oldOutputs }: pulumi.ResourceHookArgs) => {
+    if (!hasAddon(oldInputs) || hasAddon(newInputs)) return;
+    const kubeconfig = new KubeConfig();
+    kubeconfig.loadFromString(kubeconfigText(oldOutputs as Reached, config));
+    await refuseJobsAnywhere(new LiveObjects(kubeconfig));
+  };
+  return new pulumi.ResourceHook(`${name}-addon`, check, { onDryRun: true });
+}
+
+function hasAddon(inputs: pulumi.ResourceHookArgs["newInputs"]): boolean {
+  return inputs?.addonsConfig?.rayOperatorConfigs?.[0]?.enabled === true;
 }
 
 /**
  * Returns a kubeconfig without a credential. Google's plugin obtains one from the application default credentials at
  * each use, like Pulumi itself. A machine without a gcloud login has those too.
  */
-export function kubeconfigOf(cluster: gcp.container.Cluster, { network }: GkeConfig): pulumi.Output<string> {
-  const server = network.publicEndpoint
-    ? pulumi.all([cluster.endpoint, cluster.masterAuth.clusterCaCertificate]).apply(([endpoint, certificate]) => ({
-        server: `https://${endpoint}`,
-        "certificate-authority-data": certificate,
-      }))
+export function kubeconfigOf(cluster: gcp.container.Cluster, config: GkeConfig): pulumi.Output<string> {
+  const { name, endpoint, masterAuth, controlPlaneEndpointsConfig } = cluster;
+  return pulumi
+    .output({ name, endpoint, masterAuth, controlPlaneEndpointsConfig })
+    .apply((reached) => kubeconfigText(reached as Reached, config));
+}
+
+function kubeconfigText({ name, endpoint, masterAuth, controlPlaneEndpointsConfig }: Reached, { network }: GkeConfig) {
+  const cluster = network.publicEndpoint
+    ? { server: `https://${endpoint}`, "certificate-authority-data": masterAuth.clusterCaCertificate }
     : // Its certificate is publicly trusted.
-      cluster.controlPlaneEndpointsConfig.apply(({ dnsEndpointConfig }) => ({
-        server: `https://${dnsEndpointConfig?.endpoint}`,
-      }));
-  return pulumi.all([cluster.name, server]).apply(([name, itsServer]) =>
-    JSON.stringify({
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name, cluster: itsServer }],
-      users: [
-        {
-          name,
-          user: {
-            exec: {
-              apiVersion: "client.authentication.k8s.io/v1beta1",
-              command: "gke-gcloud-auth-plugin",
-              args: ["--use_application_default_credentials"],
-              provideClusterInfo: true,
-              interactiveMode: "Never",
-            },
-          },
-        },
-      ],
-      contexts: [{ name, context: { cluster: name, user: name } }],
-      "current-context": name,
-    }),
-  );
+      { server: `https://${controlPlaneEndpointsConfig.dnsEndpointConfig?.endpoint}` };
+  const exec = {
+    apiVersion: "client.authentication.k8s.io/v1beta1",
+    command: "gke-gcloud-auth-plugin",
+    args: ["--use_application_default_credentials"],
+    provideClusterInfo: true,
+    interactiveMode: "Never",
+  };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster }],
+    users: [{ name, user: { exec } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    "current-context": name,
+  });
 }

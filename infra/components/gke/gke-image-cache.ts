@@ -1,7 +1,7 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import { type Upstream, upstreamOf } from "../image-names.ts";
-import { cleanUp, type GkeImagesArgs, letNodesPull } from "./gke-images.ts";
+import { cleanUp, type GkeImagesArgs, grantNodesPull } from "./gke-images.ts";
 
 /** The registries that Google caches. */
 const upstreams = {
@@ -33,7 +33,7 @@ export function createGkeImageCache(name: string, args: GkeImagesArgs): (image: 
       },
       { parent },
     );
-    letNodesPull(`${name}-${upstream}`, repository, args);
+    grantNodesPull(`${name}-${upstream}`, repository, args);
     return pulumi.interpolate`${region}-docker.pkg.dev/${config.project}/${repository.repositoryId}`;
   };
   const caches = { "docker-hub": create("docker-hub"), quay: create("quay"), kubernetes: create("kubernetes") };

@@ -37,7 +37,7 @@ export function createGkeImages(name: string, args: GkeImagesArgs): (image: stri
     },
     { parent },
   );
-  letNodesPull(name, repository, args);
+  grantNodesPull(name, repository, args);
   const address = `${region}-docker.pkg.dev`;
   const registry = config.registrySignIn === "docker" ? undefined : signIn(address, parent);
   return (image) => ({
@@ -53,12 +53,12 @@ function signIn(address: string, parent: pulumi.Resource) {
 }
 
 /** Allows nodes to pull that have no right to the registries of the project. */
-export function letNodesPull(
+export function grantNodesPull(
   name: string,
   repository: gcp.artifactregistry.Repository,
   { config, project, nodeEmails = [], parent }: GkeImagesArgs,
 ): void {
-  for (const [index, email] of nodeEmails.entries())
+  for (const email of nodeEmails)
     new gcp.artifactregistry.RepositoryIamMember(
       `${name}-pull-${email}`,
       {
@@ -68,6 +68,6 @@ export function letNodesPull(
         role: "roles/artifactregistry.reader",
         member: `serviceAccount:${email}`,
       },
-      { parent, aliases: [{ name: `${name}-pull-${index}` }] },
+      { parent },
     );
 }

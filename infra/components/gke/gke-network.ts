@@ -1,5 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
+import { catalogPort } from "@tiltyard/protocol";
 import type { GkeConfig } from "../../config.ts";
 
 /** The network of a cluster, which the stack creates or adopts. */
@@ -11,24 +12,24 @@ export interface GkeNetwork {
   readonly podRange: string;
   readonly serviceRange: string;
   /** The NAT for nodes without a public address, without which they cannot pull images. */
-  readonly wayOut: readonly pulumi.Resource[];
+  readonly nat: readonly pulumi.Resource[];
 }
 
-export interface MadeNetworkArgs {
+export interface OwnGkeNetworkArgs {
   readonly config: GkeConfig;
-  readonly ranges: { readonly cidr: string; readonly podCidr: string; readonly serviceCidr: string };
+  readonly ranges: Readonly<Record<"cidr" | "podCidr" | "serviceCidr" | "proxyCidr", string>>;
   readonly project: pulumi.Output<string>;
 }
 
 /** A network for the cluster with ranges for pods and services (VPC-native), and a NAT for nodes without a public address. */
-export class MadeNetwork extends pulumi.ComponentResource implements GkeNetwork {
+export class OwnGkeNetwork extends pulumi.ComponentResource implements GkeNetwork {
   readonly network: pulumi.Output<string>;
   readonly subnetwork: pulumi.Output<string>;
   readonly podRange = "pods";
   readonly serviceRange = "services";
-  readonly wayOut: readonly pulumi.Resource[];
+  readonly nat: readonly pulumi.Resource[];
 
-  constructor(name: string, args: MadeNetworkArgs, options?: pulumi.ComponentResourceOptions) {
+  constructor(name: string, args: OwnGkeNetworkArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:GkeNetwork", name, {}, options);
     const { config, ranges, project } = args;
     const { region } = config;
@@ -59,11 +60,49 @@ export class MadeNetwork extends pulumi.ComponentResource implements GkeNetwork 
         region,
         natIpAllocateOption: "AUTO_ONLY",
         sourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES",
+        // By default, a node has 64 ports for each destination, which a worker that reads many objects exhausts.
+        enableDynamicPortAllocation: true,
+        minPortsPerVm: 64,
+        maxPortsPerVm: 8192,
+        enableEndpointIndependentMapping: false,
         logConfig: { enable: true, filter: "ERRORS_ONLY" },
       },
       child,
     );
-    this.wayOut = [nat];
+    this.nat = [nat];
+    if (hasProxies(config)) this.#createProxySubnet(name, args);
     this.registerOutputs();
   }
+
+  /** Creates the subnet of Google's proxies, without which no internal load balancer exists, and admits them to pods. */
+  #createProxySubnet(name: string, { config: { region }, ranges, project }: OwnGkeNetworkArgs): void {
+    const subnet = new gcp.compute.Subnetwork(
+      `${name}-proxies`,
+      {
+        project,
+        network: this.network,
+        region,
+        ipCidrRange: ranges.proxyCidr,
+        purpose: "REGIONAL_MANAGED_PROXY",
+        role: "ACTIVE",
+      },
+      { parent: this },
+    );
+    new gcp.compute.Firewall(
+      `${name}-proxies`,
+      {
+        project,
+        network: this.network,
+        direction: "INGRESS",
+        sourceRanges: [subnet.ipCidrRange],
+        allows: [{ protocol: "tcp", ports: [String(catalogPort)] }],
+      },
+      { parent: this },
+    );
+  }
+}
+
+/** Reports whether the catalog may be behind a load balancer whose proxies are in the network. */
+export function hasProxies({ catalog }: Pick<GkeConfig, "catalog">): boolean {
+  return catalog.gateway !== undefined || catalog.ingress?.className === "gce-internal";
 }

@@ -1,7 +1,7 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
-import { cloudTaint, type NodePool } from "../../node-pools.ts";
+import { cloudTaint, firstNodes, type NodePool } from "../../node-pools.ts";
 import { zonesOffering } from "./gke-zones.ts";
 
 /** Returns the common settings of all nodes of a cluster: least-privilege rights and a verified boot. */
@@ -26,13 +26,22 @@ export interface NodePoolContext {
   readonly parent: pulumi.Resource;
 }
 
+/**
+ * Returns as many zones as a pool may begin in. GKE creates equally many nodes in each zone, and they must not be more
+ * than the maximum of the pool.
+ */
+function zonesWithin(pool: NodePool, zones: readonly string[]): string[] {
+  const count = zones.findLastIndex((_, index) => firstNodes(pool, index + 1) <= pool.max) + 1;
+  return zones.slice(0, count);
+}
+
 export function createNodePool(name: string, pool: NodePool, context: NodePoolContext): gcp.container.NodePool {
   const { config, project, cluster, nodeEmail, key, parent } = context;
   const isGpu = pool.gpus > 0;
   const [machineType] = pool.machineTypes;
   const zones =
     pool.zones === undefined
-      ? zonesOffering(machineType, { region: config.region, project }, parent)
+      ? zonesOffering(machineType, { region: config.region, project }, parent).apply((all) => zonesWithin(pool, all))
       : pulumi.output([...pool.zones]);
   return new gcp.container.NodePool(
     name,
@@ -49,7 +58,11 @@ export function createNodePool(name: string, pool: NodePool, context: NodePoolCo
         locationPolicy: pool.spot || isGpu ? "ANY" : "BALANCED",
       },
       management: { autoRepair: true, autoUpgrade: true },
-      upgradeSettings: { strategy: "SURGE", maxSurge: 1, maxUnavailable: 0 },
+      // Google rarely has another machine with GPUs, so such a pool ends a node before it starts the next one.
+      upgradeSettings: {
+        strategy: "SURGE",
+        ...(isGpu ? { maxSurge: 0, maxUnavailable: 1 } : { maxSurge: 1, maxUnavailable: 0 }),
+      },
       nodeConfig: {
         ...nodeDefaults(nodeEmail),
         machineType,

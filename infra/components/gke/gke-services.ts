@@ -33,6 +33,8 @@ export interface GkeServicesArgs extends AccountContext {
    * project.
    */
   readonly nodeEmails?: readonly string[];
+  /** The addresses of the proxies of internal load balancers in the stack's own network. */
+  readonly proxyCidrs?: readonly string[];
 }
 
 /** The addresses of Google's front ends and health checks. */
@@ -45,7 +47,7 @@ export class GkeServices implements CloudServices {
   readonly cachedImage: (image: string) => pulumi.Input<string>;
   readonly podEnvironment = {};
   readonly hasGkeGateways = true;
-  readonly loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": googleFrontEnds, gateway: googleFrontEnds };
+  readonly loadBalancerRanges: Readonly<Record<string, readonly string[]>>;
   readonly #name: string;
   readonly #args: GkeServicesArgs;
   #images: ((image: string) => ImageRepository) | undefined;
@@ -60,6 +62,8 @@ export class GkeServices implements CloudServices {
       { parent },
     );
     this.bucketUri = this.bucket.uri;
+    const withProxies = [...googleFrontEnds, ...(args.proxyCidrs ?? [])];
+    this.loadBalancerRanges = { gce: googleFrontEnds, "gce-internal": withProxies, gateway: withProxies };
     this.cachedImage = config.imageCache ? createGkeImageCache(`${name}-cache`, args) : (image) => image;
   }
 

@@ -31,6 +31,7 @@ export const catalogDashboard: Dashboard = {
         "{{kind}}, failing": "max by (kind) (tiltyard_tasks_failing)",
       },
     },
+    { title: "Stalled jobs", unit: "short", queries: { stalled: "max(tiltyard_jobs_stalled)" } },
     {
       title: "Idle connections evicted",
       unit: "reqps",

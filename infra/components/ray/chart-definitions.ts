@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import * as pulumi from "@pulumi/pulumi";
-import { messageOf } from "@tiltyard/protocol";
+import { messageOf, ownValue } from "@tiltyard/protocol";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 
 export interface ChartSource {
@@ -71,7 +71,8 @@ interface Index {
 async function download(chart: string, repository: string, version: string): Promise<Buffer> {
   const base = repository.endsWith("/") ? repository : `${repository}/`;
   const index: Index | null = parseYaml((await read(new URL("index.yaml", base))).toString("utf8"));
-  const url = index?.entries?.[chart]?.find((entry) => entry.version.replace(/^v/, "") === version)?.urls[0];
+  const url = ownValue(index?.entries ?? {}, chart)?.find((entry) => entry.version.replace(/^v/, "") === version)
+    ?.urls[0];
   if (url === undefined) throw new Error(`${base} does not list this version`);
   return read(new URL(url, base));
 }

@@ -7,7 +7,7 @@ import type { OperatorSettings } from "../../settings/settings.ts";
 import { charts } from "../../versions.ts";
 import type { Definition } from "./chart-definitions.ts";
 import { priorityClasses } from "./priority-classes.ts";
-import { createDefinitions, refuseAbandonedJobs, refuseMoveFromJobs, refuseSecondOperator } from "./ray-definitions.ts";
+import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
 
 /** The labels that the chart sets on the operator's pods. */
 export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
@@ -16,8 +16,6 @@ export interface KubeRayOperatorArgs {
   readonly cluster: Cluster;
   /** The namespaces of Ray clusters. The operator is in the first one. */
   readonly namespaces: readonly [string, ...string[]];
-  /** The resource of the first namespace. */
-  readonly home: pulumi.Resource;
   readonly operator: OperatorSettings;
   /** Resource definitions, which are created and upgraded before the operator; undefined where Helm installs them. */
   readonly definitions: readonly Definition[] | undefined;
@@ -34,7 +32,7 @@ export interface KubeRayOperatorArgs {
 export class KubeRayOperator extends pulumi.ComponentResource {
   constructor(
     name: string,
-    { cluster, namespaces, home, operator, definitions, values, before }: KubeRayOperatorArgs,
+    { cluster, namespaces, operator, definitions, values, before }: KubeRayOperatorArgs,
     options?: pulumi.ComponentResourceOptions,
   ) {
     super("tiltyard:infra:KubeRayOperator", name, {}, options);
@@ -45,12 +43,6 @@ export class KubeRayOperator extends pulumi.ComponentResource {
       const onlyOne = cluster.kubernetes.beforeCreate(
         `${name}-only-one`,
         refuseSecondOperator(namespaces, operatorLabels),
-      );
-      const finished = cluster.kubernetes.beforeReleaseUpdate(`${name}-finished`, refuseAbandonedJobs);
-      const urnOf = () => new Promise<string>((resolve) => home.urn.apply(resolve));
-      const finishedElsewhere = cluster.kubernetes.beforeCreate(
-        `${name}-finished-elsewhere`,
-        refuseMoveFromJobs(namespaces, operatorLabels, urnOf),
       );
       new kubernetes.helm.v3.Release(
         name,
@@ -88,7 +80,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
         {
           ...inCluster,
           dependsOn: [...before, ...known],
-          hooks: { beforeCreate: [onlyOne, finishedElsewhere], beforeUpdate: [finished] },
+          hooks: { beforeCreate: [onlyOne] },
         },
       );
     }

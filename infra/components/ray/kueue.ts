@@ -1,5 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { stringify } from "yaml";
 import type { Cluster } from "../../cluster.ts";
 import { placedOn } from "../../node-pools.ts";
 import { type ChartValues, merged } from "../../settings/chart-values.ts";
@@ -19,7 +20,9 @@ export interface KueueArgs {
   /** The additional values of the chart. */
   readonly values: ChartValues | undefined;
   readonly queues: readonly { readonly namespace: string; readonly quota: QuotaSettings }[];
-  /** The namespaces of the queues and other dependencies. */
+  /** The priority class of the controller. */
+  readonly priorityClass: string;
+  /** The namespaces of the queues, the priority class, the operator, and other dependencies. */
   readonly before: readonly pulumi.Resource[];
 }
 
@@ -30,10 +33,9 @@ export interface KueueArgs {
 export class Kueue extends pulumi.ComponentResource {
   constructor(name: string, args: KueueArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Kueue", name, {}, options);
-    const { cluster, kueue, values, queues, before } = args;
+    const { cluster, kueue, queues, before } = args;
     const inCluster = { parent: this, provider: cluster.kubernetes };
-    const controller =
-      kueue.source === "none" ? [] : [createController(name, kueue.version, { cluster, values, before }, inCluster)];
+    const controller = kueue.source === "none" ? [] : [createController(name, kueue.version, args, inCluster)];
     const after = { ...inCluster, dependsOn: [...before, ...controller] };
     for (const queue of queues) createQueue(`${name}-${queue.namespace}`, queue, after);
     this.registerOutputs();
@@ -43,7 +45,7 @@ export class Kueue extends pulumi.ComponentResource {
 function createController(
   name: string,
   version: string,
-  { cluster, values, before }: Pick<KueueArgs, "cluster" | "values" | "before">,
+  { cluster, values, queues, priorityClass, before }: KueueArgs,
   options: pulumi.CustomResourceOptions,
 ) {
   return new kubernetes.helm.v3.Release(
@@ -56,10 +58,50 @@ function createController(
       createNamespace: true,
       atomic: true,
       timeout: 600,
-      values: merged({ controllerManager: placedOn(cluster.coreSelector) }, values),
+      values: merged(
+        {
+          controllerManager: {
+            ...placedOn(cluster.coreSelector),
+            replicas: 2,
+            podDisruptionBudget: { enabled: true, minAvailable: 1 },
+            manager: { priorityClassName: priorityClass },
+          },
+          managerConfig: { controllerManagerConfigYaml: configurationFor(queues.map(({ namespace }) => namespace)) },
+        },
+        values,
+      ),
     },
     { ...options, dependsOn: [...before] },
   );
+}
+
+/**
+ * Returns the configuration of Kueue's manager for Ray in these namespaces. By default, Kueue's webhooks would decide on
+ * every pod, Deployment and StatefulSet of the cluster, and block them while the manager is not available. The other
+ * values are the defaults of the chart, which this text replaces as a whole.
+ */
+function configurationFor(namespaces: readonly string[]): string {
+  return stringify({
+    apiVersion: "config.kueue.x-k8s.io/v1beta2",
+    kind: "Configuration",
+    health: { healthProbeBindAddress: ":8081" },
+    metrics: { bindAddress: ":8443" },
+    webhook: { port: 9443 },
+    leaderElection: { leaderElect: true, resourceName: "c1f6bfd2.kueue.x-k8s.io" },
+    controller: {
+      groupKindConcurrency: {
+        "Workload.kueue.x-k8s.io": 5,
+        "LocalQueue.kueue.x-k8s.io": 1,
+        "ClusterQueue.kueue.x-k8s.io": 1,
+        "ResourceFlavor.kueue.x-k8s.io": 1,
+      },
+    },
+    clientConnection: { qps: 50, burst: 100 },
+    managedJobsNamespaceSelector: {
+      matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: namespaces }],
+    },
+    integrations: { frameworks: ["ray.io/rayjob", "ray.io/raycluster"] },
+  });
 }
 
 function createQueue(

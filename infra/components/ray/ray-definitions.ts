@@ -1,7 +1,9 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { CreationCheck, ReleaseCheck, ReleaseInputs } from "../cluster-provider.ts";
-import { annotations, type OwnedObject, stackId, stackLabel } from "../ownership.ts";
+import { parse as parseYaml } from "yaml";
+import { z } from "zod";
+import type { CreationCheck } from "../cluster-provider.ts";
+import type { OwnedObject } from "../ownership.ts";
 import type { Definition } from "./chart-definitions.ts";
 
 /**
@@ -41,10 +43,10 @@ export function refuseSecondOperator(namespaces: readonly string[], labels: Read
         "the cluster has a KubeRay operator of its own, such as the Ray add-on of GKE. Set operator: {source: none}",
       );
     const operators = await operatorsIn(live, labels);
-    const other = operators.find((each) => {
-      const watched = watchedBy(each);
-      return watched === undefined || watched.some((namespace) => namespaces.includes(namespace));
-    });
+    const watching = await Promise.all(operators.map(async (each) => ({ each, watched: await watchedBy(each, live) })));
+    const other = watching.find(
+      ({ watched }) => watched === undefined || watched.some((namespace) => namespaces.includes(namespace)),
+    )?.each;
     if (other === undefined) return;
     const { name, namespace = "" } = other.metadata;
     throw new Error(
@@ -53,65 +55,6 @@ export function refuseSecondOperator(namespaces: readonly string[], labels: Read
     );
   };
   return check;
-}
-
-/** Refuses to remove a namespace with Ray jobs or clusters from the operator. */
-export const refuseAbandonedJobs: ReleaseCheck = async (live, wanted, former) => {
-  const watched = watchedNamespaces(wanted);
-  await refuseJobsIn(
-    watchedNamespaces(former).filter((each) => !watched.includes(each)),
-    live,
-  );
-};
-
-/**
- * Refuses to create the operator in another namespace, after which the one in the former namespace is deleted, while a
- * namespace that leaves the stack has Ray jobs or clusters.
- *
- * @param namespaces The namespaces of the new operator, which is in the first one.
- * @param urnOf Returns the URN of its namespace, which is also that of the former one.
- */
-export function refuseMoveFromJobs(
-  namespaces: readonly string[],
-  labels: Readonly<Record<string, string>>,
-  urnOf: () => Promise<string>,
-): CreationCheck {
-  return async (live) => {
-    const urn = await urnOf();
-    const ofStack = await live.list("v1", "Namespace", `${stackLabel}=${stackId()}`);
-    const homes = ofStack.filter(({ metadata }) => metadata.annotations?.[annotations.urn] === urn);
-    const former = (await operatorsIn(live, labels)).filter(
-      ({ metadata: { namespace } }) =>
-        namespace !== namespaces[0] && homes.some(({ metadata }) => metadata.name === namespace),
-    );
-    const watched = former.flatMap((each) => watchedBy(each) ?? []);
-    await refuseJobsIn(
-      watched.filter((each) => !namespaces.includes(each)),
-      live,
-    );
-  };
-}
-
-/**
- * Refuses to leave namespaces with Ray jobs or clusters without an operator. Ray jobs have a finalizer that only the
- * operator removes, so that the deletion of such a namespace never ends, and that of an ended job's Ray cluster never
- * begins.
- */
-async function refuseJobsIn(removed: readonly unknown[], live: Pick<Live, "list">): Promise<void> {
-  if (removed.length === 0) return;
-  for (const kind of ["RayJob", "RayCluster"])
-    for (const { metadata } of await live.list("ray.io/v1", kind, ""))
-      if (removed.includes(metadata.namespace ?? ""))
-        throw new Error(
-          `the namespace ${metadata.namespace} leaves the stack, but has the ${kind} ${metadata.name}, which only the ` +
-            `operator can delete. Cancel the jobs of the namespace, then: kubectl delete rayjobs,rayclusters --all ` +
-            `--namespace ${metadata.namespace}`,
-        );
-}
-
-function watchedNamespaces({ values }: ReleaseInputs): readonly unknown[] {
-  const namespaces = values?.watchNamespace;
-  return Array.isArray(namespaces) ? namespaces : [];
 }
 
 type Live = Parameters<CreationCheck>[0];
@@ -133,12 +76,23 @@ async function operatorsIn(
   return live.list("apps/v1", "Deployment", selector.join());
 }
 
-/** Returns the namespaces of an operator; undefined for one without `--watch-namespace`, which watches all of them. */
-function watchedBy({ spec }: OperatorDeployment): readonly string[] | undefined {
+interface ConfigMap extends OwnedObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Returns the namespaces of an operator; undefined for one that watches all of them. Its chart passes them as an argument,
+ * or with `configuration.enabled` in a config map that is named after the deployment.
+ */
+async function watchedBy({ metadata, spec }: OperatorDeployment, live: Live): Promise<readonly string[] | undefined> {
   const words = (spec?.template?.spec?.containers ?? []).flatMap(({ command = [], args = [] }) => [
     ...command,
     ...args,
   ]);
   const text = words.join(" ");
-  return /--?watch-namespace[= ](\S+)/.exec(text)?.[1]?.split(",");
+  if (!/--?config[= ]/.test(text)) return /--?watch-namespace[= ](\S+)/.exec(text)?.[1]?.split(",");
+  const found = await live.find("v1", "ConfigMap", `${metadata.name}-config`, metadata.namespace);
+  const file: unknown = parseYaml((found as ConfigMap | undefined)?.data?.["config.yaml"] ?? "");
+  const { data } = z.object({ watchNamespace: z.string().min(1) }).safeParse(file);
+  return data?.watchNamespace.split(",");
 }

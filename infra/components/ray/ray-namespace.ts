@@ -10,6 +10,7 @@ import { podsOf, tcp } from "../network-peers.ts";
 import { createClientRole } from "./client-role.ts";
 import { createQuota } from "./quota.ts";
 import { createRayLogs } from "./ray-logs.ts";
+import { type Foundations, foundationsAnnotations, refuseAbandonedJobs, refuseMoveFromJobs } from "./running-jobs.ts";
 
 /** The settings that all namespaces of Ray clusters of a platform share. */
 export interface RayNamespaceSettings {
@@ -31,6 +32,8 @@ export interface RayNamespaceArgs extends RayNamespaceSettings {
   readonly quota: QuotaSettings | undefined;
   /** The additional peers whose pods may connect to those of Ray, as peers of a network policy. */
   readonly peers: readonly object[];
+  /** The foundations of the platform, which its own namespace records; undefined for the namespace of a team. */
+  readonly foundations?: Foundations;
 }
 
 /**
@@ -44,8 +47,8 @@ export function createRayNamespace(
   args: RayNamespaceArgs,
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
-  const { cluster, namespace, monitoring } = args;
-  const made = createNamespace(name, args, parent);
+  const { cluster, namespace, monitoring, foundations } = args;
+  const made = createNamespace(name, { ...args, ...(foundations && recordOf(name, foundations, cluster)) }, parent);
   const inNamespace = { parent, provider: cluster.kubernetes, dependsOn: [made] };
   createServiceAccount(name, args, inNamespace);
   createClientRole(`${name}${clientSuffix}`, args, inNamespace);
@@ -55,6 +58,21 @@ export function createRayNamespace(
   showMetrics(name, { namespace, monitoring }, inNamespace);
   if (args.rayLogs) createRayLogs(`${name}-logs`, namespace, inNamespace);
   return made;
+}
+
+/** Returns the annotation with the foundations of a platform, and the checks of its changes. */
+function recordOf(
+  name: string,
+  foundations: Foundations,
+  { kubernetes: provider }: Cluster,
+): Pick<NamespaceArgs, "annotations" | "hooks"> {
+  return {
+    annotations: foundationsAnnotations(foundations),
+    hooks: {
+      beforeCreate: [provider.beforeCreate(`${name}-moved`, refuseMoveFromJobs(foundations))],
+      beforeUpdate: [provider.beforeUpdate(`${name}-changed`, refuseAbandonedJobs(foundations))],
+    },
+  };
 }
 
 function createServiceAccount(
@@ -75,7 +93,12 @@ function protectHeads(name: string, namespace: string, options: pulumi.CustomRes
     `${name}-heads`,
     {
       metadata: { name: "ray-heads", namespace },
-      spec: { minAvailable: mostPods, selector: { matchLabels: { "ray.io/node-type": "head" } } },
+      spec: {
+        minAvailable: mostPods,
+        selector: { matchLabels: { "ray.io/node-type": "head" } },
+        // A head that is not ready must not block the drain of its node.
+        unhealthyPodEvictionPolicy: "AlwaysAllow",
+      },
     },
     options,
   );

@@ -9,9 +9,10 @@ import { charts, versions } from "../../versions.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { podsOf } from "../network-peers.ts";
+import { createAccountPolicy } from "./account-policy.ts";
 import type { Definition } from "./chart-definitions.ts";
 import { createClassReader } from "./client-role.ts";
-import { KubeRayOperator, type KubeRayOperatorArgs, operatorLabels } from "./kuberay-operator.ts";
+import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
 import { createPriorityClasses, priorityClasses } from "./priority-classes.ts";
 import { logsConfigMap, logsImage } from "./ray-logs.ts";
@@ -120,9 +121,12 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
     this.clients = [...cluster.clients, ...this.teams.flatMap((team) => team.clients)];
     this.priorities = createPriorityClasses(name, namespace, { parent: this, provider: cluster.kubernetes });
     createRights(name, this, settings, own);
+    const accounts = createAccountPolicy(`${name}-accounts`, this, { parent: this, provider: cluster.kubernetes });
     const namespacesReady = [own, ...this.teams.map(({ ready }) => ready)];
-    createOperator(name, this, settings, { home: own, before: [...namespacesReady, ...this.priorities] });
-    createQueues(name, this, settings, namespacesReady);
+    const ready = [...namespacesReady, ...this.priorities, ...accounts];
+    const kuberay = createOperator(name, this, settings, ready);
+    // Kueue's webhook refuses Ray jobs until its manager is ready, so it is the last one.
+    createQueues(name, this, settings, [...ready, kuberay]);
     this.registerOutputs();
   }
 
@@ -134,8 +138,11 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
 function createOwnNamespace(name: string, settings: RayPlatformSettings, parent: RayPlatform) {
   const { cluster, namespace, serviceAccount, bucketAccess } = settings;
   const identity = cluster.services.createIdentity("ray", { namespace, name: serviceAccount, bucketAccess });
-  const enforce = cluster.isOwn ? "baseline" : undefined;
+  // A privileged pod could read the secrets of all pods of its node.
+  const enforce = "baseline";
   const { clients } = cluster;
+  const { teams, operator } = settings;
+  const namespaces = [namespace, ...teams.map((team) => team.namespace)];
   const args: RayNamespaceArgs = {
     ...settings,
     enforce,
@@ -143,6 +150,7 @@ function createOwnNamespace(name: string, settings: RayPlatformSettings, parent:
     clients,
     quota: settings.quota,
     peers: peersOf(settings),
+    foundations: { namespaces, serviceAccount, operator: operator.source },
   };
   return createRayNamespace(name, args, parent);
 }
@@ -170,11 +178,11 @@ function createOperator(
   name: string,
   platform: RayPlatform,
   { cluster, operator, definitions, chartValues }: RayPlatformSettings,
-  resources: Pick<KubeRayOperatorArgs, "home" | "before">,
-): void {
+  before: readonly pulumi.Resource[],
+): KubeRayOperator {
   const { namespaces } = platform;
-  const args = { cluster, operator, definitions, namespaces, values: chartValues.kuberayOperator, ...resources };
-  new KubeRayOperator(`${name}-operator`, args, { parent: platform });
+  const args = { cluster, operator, definitions, namespaces, values: chartValues.kuberayOperator, before };
+  return new KubeRayOperator(`${name}-operator`, args, { parent: platform });
 }
 
 /** Creates a queue for each namespace with a quota. */
@@ -188,5 +196,6 @@ function createQueues(
   const queues = [{ namespace, quota }, ...teams].flatMap((each) =>
     each.quota === undefined ? [] : [{ namespace: each.namespace, quota: each.quota }],
   );
-  new Kueue(`${name}-kueue`, { cluster, kueue, values: chartValues.kueue, queues, before }, { parent: platform });
+  const args = { cluster, kueue, values: chartValues.kueue, queues, before };
+  new Kueue(`${name}-kueue`, { ...args, priorityClass: platform.controlPriorityClass }, { parent: platform });
 }

@@ -31,13 +31,12 @@ export function runnerPodSpec(
   { cluster, platform, catalog, settings }: RunnerPlace,
   { account, file, secret }: RunnerPodArgs,
 ): kubernetes.types.input.core.v1.PodSpec {
-  const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts, roomMinutes, standbyMinutes } = settings;
+  const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts, capacityTimeoutMinutes } = settings;
   const options = {
     "max-jobs": maxJobs,
     "max-jobs-per-principal": maxJobsPerPrincipal,
     attempts,
-    "room-minutes": roomMinutes,
-    "standby-minutes": standbyMinutes,
+    "capacity-timeout-minutes": capacityTimeoutMinutes,
     queue,
   };
   return {

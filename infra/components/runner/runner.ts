@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort, runnerName, runnerRights, standbyRights } from "@tiltyard/protocol";
+import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
@@ -57,7 +57,13 @@ export class Runner extends pulumi.ComponentResource {
       name,
       {
         metadata: metadataOf(place),
-        spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } },
+        spec: {
+          replicas: 1,
+          // A second pod would only wait for capacity while the first one still works.
+          strategy: { type: "Recreate" },
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: pod },
+        },
       },
       child,
     );
@@ -78,13 +84,12 @@ function createAccount(name: string, place: Place, child: Child): pulumi.Output<
     child,
   );
   const subjects = [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }] as const;
-  const { platform, settings } = place;
-  const rules = [...runnerRights, ...(settings.standbyMinutes > 0 ? standbyRights : [])];
+  const { platform } = place;
   const roles = [{ role: name, namespace: platform.namespace }].concat(
     platform.teams.map((team) => ({ role: `${name}-${team.name}`, namespace: team.namespace })),
   );
   for (const { role, namespace } of roles)
-    createGrantedRole(role, { name: runnerName, namespace, rules, subjects }, child);
+    createGrantedRole(role, { name: runnerName, namespace, rules: runnerRights, subjects }, child);
   return account.metadata.name;
 }
 

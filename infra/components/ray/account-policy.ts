@@ -1,0 +1,88 @@
+import * as kubernetes from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+
+export interface AccountPolicyArgs {
+  /** The namespaces of Ray clusters, the platform's own first. */
+  readonly namespaces: readonly [string, ...string[]];
+  /** The service account of the pods of Ray clusters in each of them. */
+  readonly serviceAccount: string;
+}
+
+/** The kinds of KubeRay from which the operator derives pods. */
+const resources = ["rayclusters", "rayjobs", "rayservices", "raycronjobs"];
+
+/** The operations with which a client determines the pods. Subresources such as `scale` and `status` have none. */
+const operations = ["CREATE", "UPDATE"];
+
+/**
+ * Restricts the pods of Ray to their own service account. The operator creates the pods, so a principal that may create
+ * Ray clusters could otherwise run pods as the operator, whose account reads the secrets of all teams. Admission by the
+ * API server itself needs Kubernetes 1.30.
+ *
+ * @returns The policy and its binding, which must exist before clients may create Ray clusters.
+ */
+export function createAccountPolicy(
+  name: string,
+  { namespaces, serviceAccount }: AccountPolicyArgs,
+  options: pulumi.CustomResourceOptions,
+): readonly pulumi.Resource[] {
+  const { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } = kubernetes.admissionregistration.v1;
+  const metadata = { name: `tiltyard-ray-accounts-${namespaces[0]}` };
+  const policy = new ValidatingAdmissionPolicy(
+    name,
+    {
+      metadata,
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          resourceRules: [{ apiGroups: ["ray.io"], apiVersions: ["*"], operations, resources }],
+        },
+        variables: [
+          { name: "job", expression: "object.kind == 'RayCronJob' ? object.spec.jobTemplate : object.spec" },
+          {
+            name: "clusters",
+            expression:
+              "object.kind == 'RayCluster' ? [object.spec] : has(variables.job.rayClusterSpec) ? " +
+              "[variables.job.rayClusterSpec] : has(variables.job.rayClusterConfig) ? [variables.job.rayClusterConfig] : []",
+          },
+        ],
+        validations: [
+          `variables.clusters.all(cluster, ${allowed("cluster.headGroupSpec.template.spec", serviceAccount)})`,
+          "variables.clusters.all(cluster, !has(cluster.workerGroupSpecs) || cluster.workerGroupSpecs.all(group, " +
+            `${allowed("group.template.spec", serviceAccount)}))`,
+          "!has(variables.job.submitterPodTemplate) || !has(variables.job.submitterPodTemplate.spec) || " +
+            `(${allowed("variables.job.submitterPodTemplate.spec", serviceAccount)})`,
+        ].map((expression) => ({
+          expression,
+          message: `Pods of Ray run as the service account ${serviceAccount} here, and as no other one`,
+        })),
+      },
+    },
+    options,
+  );
+  const binding = new ValidatingAdmissionPolicyBinding(
+    name,
+    {
+      metadata,
+      spec: {
+        policyName: policy.metadata.name,
+        validationActions: ["Deny"],
+        matchResources: {
+          namespaceSelector: {
+            matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: [...namespaces] }],
+          },
+        },
+      },
+    },
+    options,
+  );
+  return [policy, binding];
+}
+
+/** Returns whether a pod has an allowed account, which `serviceAccount`, the former name of the field, also determines. */
+function allowed(pod: string, serviceAccount: string): string {
+  const accounts = `['${serviceAccount}', 'default', '']`;
+  return ["serviceAccountName", "serviceAccount"]
+    .map((field) => `(!has(${pod}.${field}) || ${pod}.${field} in ${accounts})`)
+    .join(" && ");
+}
