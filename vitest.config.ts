@@ -21,6 +21,7 @@ const databaseFiles = [
   "deferred-work",
   "dropping",
   "external-commits",
+  "functions",
   "hostile-input",
   "job-attempts",
   "jobs",
@@ -95,12 +96,12 @@ export default defineConfig({
         },
       })),
       {
-        // This project follows the README in a fresh clone.
+        // This project builds the site of the documentation.
         test: {
           name: "docs",
           include: ["test/docs/**/*.test.ts"],
           globalSetup: temporaryFolder,
-          testTimeout: 900_000,
+          testTimeout: 300_000,
           hookTimeout: 300_000,
         },
       },

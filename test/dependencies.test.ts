@@ -39,15 +39,15 @@ describe("an audit", () => {
     expect(auditVerdict({ vulnerabilities: {} })).toEqual({ kind: "audited", problems: [] });
   });
 
-  test("that the registry refuses is none", () => {
+  test("passes when the registry refuses it", () => {
     const printed = { message: "405 Method Not Allowed - POST", statusCode: 405, error: { summary: "" } };
     expect(auditVerdict(printed)).toEqual({ kind: "refused", why: "405 Method Not Allowed - POST" });
   });
 
   test.each([{ message: "503", statusCode: 503 }, { message: "ENOTFOUND" }, {}, null])(
-    "that fails is no verdict: %j",
+    "has no verdict when it fails: %j",
     (printed) => {
-      expect(() => auditVerdict(printed)).toThrow("the audit could not be made");
+      expect(() => auditVerdict(printed)).toThrow("the audit failed");
     },
   );
 });

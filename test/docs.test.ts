@@ -5,11 +5,12 @@ import { describe, expect, test } from "vitest";
 import { CatalogOnExisting, CatalogOnGke } from "../infra/settings/catalog-settings.ts";
 import { Runner } from "../infra/settings/runner-settings.ts";
 import { settingsOfVariant } from "../infra/settings/settings.ts";
+import { managementContracts } from "../protocol/index.ts";
 import { blocksOf } from "./docs/blocks.ts";
 
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
   .split("\n")
-  .filter((path) => existsSync(path) && /\.(md|ts|js|py|ya?ml|json)$/.test(path));
+  .filter((path) => existsSync(path) && /\.(md|tsx?|js|py|ya?ml|json)$/.test(path));
 const texts = new Map(files.map((path) => [path, readFileSync(path, "utf8")]));
 const documents = files.filter((path) => path.endsWith(".md"));
 const pages = documents.filter((path) => path.startsWith("docs/"));
@@ -41,13 +42,19 @@ test.each(documents)("the links of %s lead to something", (path) => {
 });
 
 test("the README shows how to try and how to test a clone, and CI runs the same commands", () => {
-  const [quickstart, , tests] = blocksOf(textOf("README.md")).map(({ text }) => text);
-  expect([quickstart, tests]).toEqual(["npm ci && npm run quickstart\n", "npm ci && npm test\n"]);
+  const commands = blocksOf(textOf("README.md")).filter(({ language }) => language === "sh");
+  expect(commands.map(({ text }) => text)).toEqual(["npm ci && npm run quickstart\n", "npm test\n"]);
   expect(textOf("README.md").split("\n").indexOf("npm ci && npm run quickstart")).toBeLessThan(12);
-  expect(readFileSync(".ci/run", "utf8")).toContain('tier "unit tests" bash -c "npm ci && npm test"');
+  const blocks = readFileSync(".ci/run", "utf8").matchAll(/\$\(block sh (\d)\)/g);
+  expect([...blocks].map(([, number]) => number)).toEqual(["1", "2"]);
 });
 
-test("pages that code, messages and examples name are there", () => {
+test("no text runs the command through npx, which outside of a clone installs a package of that name", () => {
+  const suggests = /npx(\s|\\n)+(--?\S+\s+)*@?tiltyard/;
+  expect(files.filter((path) => suggests.test(textOf(path)))).toEqual([]);
+});
+
+test("pages that code, messages and examples name exist", () => {
   const mentions = files.flatMap((path) => [...textOf(path).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => page));
   expect(mentions.length).toBeGreaterThan(20);
   expect(mentions.filter((page) => !existsSync(page))).toEqual([]);
@@ -64,6 +71,20 @@ test("the index leads to every page", () => {
   expect(pages.filter((path) => path !== "docs/README.md" && !reached.has(path))).toEqual([]);
 });
 
+test("the reference of management has a row for each operation", () => {
+  const rows = [...textOf("docs/reference/management.md").matchAll(/^\| (`(?:GET|POST) .*?`(?:, `\w+`)*) \|/gm)];
+  const documented = new Set(
+    rows.flatMap(([, cell = ""]) => {
+      const [first = "", ...others] = [...cell.matchAll(/`([^`]+)`/g)].map(([, text = ""]) =>
+        text.replace(/^\w+ /, ""),
+      );
+      return [first, ...others.map((last) => first.replace(/\w+$/, last))];
+    }),
+  );
+  const paths = Object.values(managementContracts).map(({ path }) => path);
+  expect(paths.filter((path) => !documented.has(path))).toEqual([]);
+});
+
 describe("the page of settings", () => {
   /** Returns the subjects of the rows of a page's tables, which are the names in their first cells. */
   const rowsOf = (path: string) => {
@@ -71,14 +92,14 @@ describe("the page of settings", () => {
     return new Set(cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name)));
   };
 
-  test("of the catalog has each variable, and no other", () => {
+  test("lists each variable of the catalog, and no other", () => {
     const variables = [...textOf("service/config.ts").matchAll(/^ {2}(TILTYARD_\w+):/gm)].map(([, name = ""]) => name);
     expect(variables.length).toBeGreaterThan(20);
     const rows = [...rowsOf("docs/reference/settings.md")].filter((name) => name.startsWith("TILTYARD_"));
     expect(rows.sort()).toEqual(variables.sort());
   });
 
-  test("of a stack has each setting, and each of its catalog and its runner", () => {
+  test("lists each setting of a stack, of its catalog and of its runner", () => {
     const shapes = [...Object.values(settingsOfVariant), CatalogOnGke.shape, CatalogOnExisting.shape, Runner.shape];
     const rows = rowsOf("docs/reference/stack.md");
     expect(shapes.flatMap((shape) => Object.keys(shape)).filter((name) => !rows.has(name))).toEqual([]);

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { manifestName, versionsFolder } from "../../service/commits/manifest.ts";
+import { manifestName, versionsFolder } from "../../service/lance/version-names.ts";
 import { childLocation, parseLocation } from "../../service/storage/location.ts";
 import { insertNamespace } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
@@ -158,7 +158,7 @@ async function fill(dataDir: string, { tables, versions }: Size): Promise<void> 
       for (let table = from; table < Math.min(tables, from + rowsPerTransaction); table += 1)
         await insertTable(session, {
           identifier: [namespace, tableName(table)],
-          location: locationOf(dataDir, table).uri,
+          location: locationOf(dataDir, table),
           properties: {},
         });
     });

@@ -87,7 +87,11 @@ export async function send(target: Target, request: LoadRequest): Promise<string
 }
 
 function connect(target: Target): Client {
-  return new Client(target.url, { headersTimeout: requestTimeoutMs, bodyTimeout: requestTimeoutMs });
+  return new Client(target.url, {
+    connect: { timeout: requestTimeoutMs },
+    headersTimeout: requestTimeoutMs,
+    bodyTimeout: requestTimeoutMs,
+  });
 }
 
 async function sendNext(client: Client, target: Target, request: LoadRequest | undefined): Promise<void> {

@@ -99,6 +99,8 @@ function scenariosNamed(names: string): readonly Scenario[] {
 export function scenarioNamed(name: string): Scenario {
   const found = scenarios.find((scenario) => scenario.name === name);
   if (found === undefined)
-    throw new Error(`--only: there is no scenario ${name}, but ${scenarios.map((each) => each.name).join(", ")}`);
+    throw new Error(
+      `--only: the scenario ${name} does not exist; choose from ${scenarios.map((each) => each.name).join(", ")}`,
+    );
   return found;
 }

@@ -19,9 +19,9 @@ import {
   Schema,
   Struct,
 } from "apache-arrow";
-import getPort from "get-port";
 import { z } from "zod";
 import { createCatalogClient } from "../../client/index.ts";
+import { unusedPort } from "../../client/unused-port.ts";
 import { imageEnvironment } from "../support/dockerfile.ts";
 import { startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -39,7 +39,7 @@ const dimension = 256;
 const rowsInBatch = (batchMebibytes * 1024 ** 2) / (4 * dimension);
 
 const folder = temporaryFolder("tiltyard-rows-");
-const port = await getPort({ host: "127.0.0.1" });
+const port = await unusedPort();
 const service = startProgram(["service/main.ts", "serve"], {
   ...imageEnvironment(),
   TILTYARD_HOST: "127.0.0.1",

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import pMap from "p-map";
-import { manifestName } from "../../service/commits/manifest.ts";
+import { manifestName } from "../../service/lance/version-names.ts";
 import { parseLocation } from "../../service/storage/location.ts";
 import { type LoadRequest, send } from "./load.ts";
 import type { Server } from "./servers.ts";
@@ -207,6 +207,6 @@ function openHistory(table: string, location: string): History {
 
 function at<Item>(items: readonly Item[], index: number): Item {
   const item = items[index];
-  if (item === undefined) throw new Error(`there is no item ${index}`);
+  if (item === undefined) throw new Error(`the item ${index} does not exist`);
   return item;
 }

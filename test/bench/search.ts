@@ -132,7 +132,7 @@ function requestsOf(
 }
 
 function unreachable(): never {
-  throw new Error("there is one request at least");
+  throw new Error("at least one request is required");
 }
 
 async function measureLocal(

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { developmentKeyFile } from "../../service/auth/reserved-keys.ts";
-import { imageEnvironment } from "../support/dockerfile.ts";
+import { imageCommand, imageEnvironment } from "../support/dockerfile.ts";
 import { environmentWith } from "../support/process.ts";
 import type { Target } from "./load.ts";
 import { coresOf } from "./wrk.ts";
@@ -42,7 +42,8 @@ export async function startTiltyard(
     TILTYARD_PORT: "0",
     TILTYARD_DATA_DIR: folder,
   };
-  const program = start(process.execPath, [...nodeOptions, "service/main.ts", "serve"], {
+  const command = imageCommand();
+  const program = start(process.execPath, [...command.options, ...nodeOptions, command.program, "serve"], {
     environment: { ...imageEnvironment(), ...settings },
     stdout: log,
     cwd: checkout,
@@ -155,6 +156,6 @@ async function fetchToken(url: string, dataDir: string): Promise<string> {
     }),
   });
   const text = await response.text();
-  if (!response.ok) throw new Error(`there is no token: ${response.status} ${text}`);
+  if (!response.ok) throw new Error(`the server issued no token: ${response.status} ${text}`);
   return JSON.parse(text).access_token;
 }

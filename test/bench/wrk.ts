@@ -76,7 +76,7 @@ export async function measureByWrk(
   const { sent, requests, seconds, refused, broken, cpuSeconds, ...latencies } = Printed.parse(JSON.parse(json));
   const usage = readUsage(target.pid);
 
-  if (!mayRepeat && sent > list.length) throw new Error(`wrk sent all of ${list.length} requests: too few were made`);
+  if (!mayRepeat && sent > list.length) throw new Error(`wrk sent all of ${list.length} requests, which were too few`);
   if (refused > 0 || broken > 0)
     throw new Error(`${target.url}: ${refused} answers were no success, ${broken} connections broke`);
   const loadBusy = cpuSeconds / seconds;

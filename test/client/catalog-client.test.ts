@@ -35,8 +35,10 @@ const breakOff = (): Response => {
 };
 
 describe("the client of the catalog", () => {
-  test("has every operation of the protocol", () => {
-    expect(Object.keys(client()).toSorted()).toEqual(Object.keys(contracts).toSorted());
+  test("has every operation of the protocol, and those on registered Functions and on secrets", () => {
+    const secrets = ["createSecret", "alterSecret", "describeSecret", "dropSecret", "listSecrets"];
+    const names = [...Object.keys(contracts), "describeFunction", "dropFunction", "listFunctions", ...secrets];
+    expect(Object.keys(client()).toSorted()).toEqual(names.toSorted());
   });
 
   test("creates a namespace and a table, commits versions and reads them", async () => {
@@ -185,7 +187,7 @@ describe("the client of the catalog", () => {
     const answering = { fetch: async () => new Response(text), retries: 0 };
     const failed = client(answering).listTables({});
     await expect(failed).rejects.toBeInstanceOf(CatalogResponseError);
-    await expect(failed).rejects.toThrow(`ListTables: ${catalog.url} returned an unexpected response: ${problem}`);
+    await expect(failed).rejects.toThrow(`ListTables: no Tiltyard catalog answers at ${catalog.url}: ${problem}`);
   });
 
   test("does not conclude from the page of a login that a namespace exists", async () => {
@@ -218,13 +220,15 @@ describe("the client of the catalog", () => {
   test("names an address that is no URL", async () => {
     const failed = client({ url: "localhost 2333", retries: 0 }).listTables({ id: [] });
     await expect(failed).rejects.toBeInstanceOf(CatalogConnectionError);
-    await expect(failed).rejects.toThrow("ListTables: no response from localhost 2333");
+    await expect(failed).rejects.toThrow("ListTables: no Tiltyard catalog answers at localhost 2333");
   });
 
   test("fails after the last retry and names the address that did not respond", async () => {
     const { fetch: instead, sent } = troubled(breakOff, breakOff, breakOff);
     const asked = client({ fetch: instead, retries: 1 }).listNamespaces({});
-    await expect(asked).rejects.toThrow(/^ListNamespaces: no response from http:\/\/127.0.0.1:\d+: ECONNRESET$/);
+    await expect(asked).rejects.toThrow(
+      /^ListNamespaces: no Tiltyard catalog answers at http:\/\/127.0.0.1:\d+: ECONNRESET$/,
+    );
     expect(sent).toHaveLength(2);
   });
 
@@ -277,8 +281,8 @@ describe("the client of the catalog", () => {
       expect(data).toHaveLength(30);
     });
 
-    test("ends when what is sent or received flows no more", async () => {
-      const silent = /no response.*timeout: no data was sent or received for 30000 ms/;
+    test("times out when neither side sends data", async () => {
+      const silent = /no Tiltyard catalog answers.*timeout: no data was sent or received for 30000 ms/;
       const sent = client({ fetch: takes(() => inserted) }).insertIntoTable({ id: ["t"] }, { body: stuck() });
       await expect(sent).rejects.toThrow(silent);
       await expect(client({ fetch: takes(stuck), retries: 0 }).queryTable({ id: ["t"], k: 10 })).rejects.toThrow(
@@ -294,7 +298,7 @@ describe("the client of the catalog", () => {
         init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
       });
     await expect(client({ fetch: never, timeoutMs: 10, retries: 0 }).listNamespaces({})).rejects.toThrow(
-      /no response.*timeout/,
+      /no Tiltyard catalog answers.*timeout/,
     );
     const controller = new AbortController();
     const asked = client({ fetch: never }).listNamespaces({}, { signal: controller.signal });

@@ -1,23 +1,38 @@
 /** The commands of the catalog against a running catalog. */
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
-import { PassThrough } from "node:stream";
-import { Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { PassThrough, Readable } from "node:stream";
+import {
+  Bool,
+  type DataType,
+  Decimal,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  Int64,
+  List,
+  Table,
+  Timestamp,
+  TimeUnit,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
-import { runCommandLine as runCatalogCommandLine } from "../../service/command-line.ts";
-import { readConfig } from "../../service/config.ts";
-import { openStore } from "../../service/store/open.ts";
-import { useCatalog } from "../support/catalog.ts";
+import { uniqueName, useCatalog } from "../support/catalog.ts";
 import { startCommand } from "../support/command.ts";
+import { functionRegistration } from "../support/functions.ts";
 import { startProgram } from "../support/process.ts";
 import { createFilms } from "../support/rows.ts";
+import { secretsKeyFile } from "../support/secrets.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1d" });
+const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1d", TILTYARD_SECRETS_KEY_FILE: secretsKeyFile() });
 const main = resolve("client/main.ts");
 
 /** Runs `tiltyard` with the URL and the key of the catalog. */
@@ -95,48 +110,6 @@ describe("tiltyard keys and grants", () => {
   });
 });
 
-describe("--local", () => {
-  /** Runs `tiltyard`, which starts the program of the catalog with its own streams. */
-  const local = (args: readonly string[], settings: Readonly<Record<string, string>>, folder = ".") =>
-    startProgram([main, ...args, "--local"], { XDG_CONFIG_HOME: emptyFolder, ...settings }, { folder }).finished;
-
-  test.each([[["keys", "create", "ada"]], [["tables", "dropped"]]])("creates no database: %j", async (args) => {
-    const folder = newFolder();
-    const { code, stderr } = await local(args, { TILTYARD_CATALOG_URL: catalog.url }, folder);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^database: .*data\/catalog.sqlite\n.*No catalog database exists/),
-    ]);
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  test("addresses the database of the data directory although a URL is set", async () => {
-    const TILTYARD_DATA_DIR = newFolder();
-    await (await openStore(readConfig({ TILTYARD_DATA_DIR }).database))[Symbol.asyncDispose]();
-    const settings = {
-      TILTYARD_DATA_DIR,
-      TILTYARD_CATALOG_URL: catalog.url,
-      TILTYARD_API_KEY: catalog.adminKey,
-    };
-    const created = await local(["keys", "create", "local-ada", "--json"], settings);
-    expect(created.stderr).toBe(`database: ${TILTYARD_DATA_DIR}/catalog.sqlite\n`);
-    expect(JSON.parse(created.stdout)).toMatchObject({ principal: "local-ada" });
-    const direct = (...args: string[]) => startCommand(runCatalogCommandLine, [...args, "--local"], settings).finished;
-    const granted = await direct("grants", "add", "local-ada", "writer", "nowhere");
-    expect(granted.stderr).toContain("warning: the namespace nowhere does not exist yet");
-    expect((await direct("keys", "list")).stdout).toContain("local-ada");
-    expect((await run(["keys", "list"], settings)).stdout).not.toContain("local-ada");
-  });
-
-  test("is required by tiltyard-catalog when a URL is set", async () => {
-    const TILTYARD_DATA_DIR = `${newFolder()}/data`;
-    const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_DATA_DIR };
-    const { code, stderr } = await startCommand(runCatalogCommandLine, ["keys", "list"], settings).finished;
-    expect([code, stderr]).toEqual([1, expect.stringContaining(`TILTYARD_CATALOG_URL is set to ${catalog.url}`)]);
-    expect(existsSync(TILTYARD_DATA_DIR)).toBe(false);
-  });
-});
-
 describe("tiltyard login", () => {
   test("stores the URL and the key for its owner alone, for later commands and until logout", async () => {
     const XDG_CONFIG_HOME = newFolder();
@@ -151,15 +124,17 @@ describe("tiltyard login", () => {
     expect((await run(["keys", "list"], { XDG_CONFIG_HOME, TILTYARD_PORT: "1" })).code).toBe(1);
   });
 
-  test("reads the key from standard input and stores it under the name of a profile", async () => {
+  test("stores the key on standard input instead of that of the environment or the folder", async () => {
     const XDG_CONFIG_HOME = newFolder();
+    const folder = newFolder();
+    mkdirSync(`${folder}/data`);
+    writeFileSync(`${folder}/data/development.key`, catalog.adminKey);
     const key = await catalog.keyFor("cleo", { $: "reader" });
-    const login = startProgram(
-      [main, "login", catalog.url, "--profile", "staging"],
-      { XDG_CONFIG_HOME },
-      { input: `${key}\n` },
-    );
-    expect((await login.finished).stdout).toContain("as cleo");
+    const args = [main, "login", catalog.url, "--profile", "staging"];
+    for (const environment of [{ XDG_CONFIG_HOME }, { XDG_CONFIG_HOME, TILTYARD_API_KEY: catalog.adminKey }]) {
+      const { stdout, stderr } = await startProgram(args, environment, { folder, input: `${key}\n` }).finished;
+      expect([stdout, stderr]).toEqual([expect.stringContaining("as cleo"), "key: from standard input\n"]);
+    }
     const elsewhere = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "other" };
     const settings = { XDG_CONFIG_HOME, ...elsewhere };
     const listed = await run(["namespaces", "list", "--profile", "staging"], settings);
@@ -169,6 +144,20 @@ describe("tiltyard login", () => {
     chmodSync(`${XDG_CONFIG_HOME}/tiltyard/profiles.json`, 0o644);
     const readable = await run(["namespaces", "list", "--profile", "staging"], settings);
     expect([readable.code, readable.stderr]).toEqual([2, expect.stringContaining("chmod 600")]);
+  });
+
+  test("prefers the key of the environment to that of the folder, and names the source", async () => {
+    const [folder, XDG_CONFIG_HOME] = [newFolder(), newFolder()];
+    mkdirSync(`${folder}/data`);
+    writeFileSync(`${folder}/data/development.key`, await catalog.keyFor("dora", { $: "reader" }));
+    const login = async (settings: Readonly<Record<string, string>>) => {
+      const { stdout, stderr } = await runIn(folder, ["login", catalog.url], { XDG_CONFIG_HOME, ...settings });
+      return [/as (\w+)/.exec(stdout)?.[1], stderr];
+    };
+    expect(await login({ TILTYARD_API_KEY: catalog.adminKey })).toEqual(["bootstrap", "key: from TILTYARD_API_KEY\n"]);
+    expect(await login({})).toEqual(["dora", "key: from the development key of this folder\n"]);
+    const { code } = await runIn(folder, ["login", "https://catalog.example.com"], { XDG_CONFIG_HOME });
+    expect(code).toBe(2);
   });
 
   test("stores no key that the catalog refuses", async () => {
@@ -200,7 +189,8 @@ describe("browsing", () => {
     await tiltyard("namespaces", "create", "studio$films");
     expect(await json("namespaces", "list")).toContainEqual({ namespace: "studio" });
     expect((await tiltyard("namespaces", "list", "studio")).stdout).toBe("NAMESPACE\nstudio$films\n");
-    expect((await tiltyard("namespaces", "drop", "studio")).code).toBe(1);
+    const refused = await tiltyard("namespaces", "drop", "studio");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("use --cascade")]);
     expect((await tiltyard("namespaces", "drop", "studio", "--cascade")).stdout).toBe("dropped studio\n");
     expect(await json("namespaces", "list")).not.toContainEqual({ namespace: "studio" });
   });
@@ -219,8 +209,56 @@ describe("browsing", () => {
     expect((await tiltyard("tables", "head", table, "--limit", "2")).stdout).toBe(
       "ID   TITLE\n1.0  Stalker\n2.0  Solaris\n",
     );
+    expect(await json("tables", "head", table, "--limit", "1")).toEqual([{ id: 1, title: "Stalker" }]);
+    expect(described).toContain("rows: 3\n");
     expect((await tiltyard("tables", "versions", table)).stdout).toMatch(
       /^VERSION +CREATED +MANIFEST BYTES\n1 +20\S+ +\d+\n$/,
+    );
+  });
+
+  test("values are printed with their types and a mark where they are cut", async () => {
+    const id = ["typed"];
+    const item = (type: DataType) => new Field("item", type, true);
+    const halves = (length: number) => Array.from({ length }, () => 0.5);
+    const vector = { value: halves(8), length: 768, unit: "items" };
+    const columns = {
+      n: vectorFromArray([2n ** 60n, 7n, null], new Int64()),
+      yes: vectorFromArray([true, false, null], new Bool()),
+      vector: vectorFromArray([halves(768), halves(768), halves(768)], new FixedSizeList(768, item(new Float32()))),
+      few: vectorFromArray([[1, 2], [], null], new List(item(new Int32()))),
+      title: vectorFromArray(["映画", "x".repeat(301), null], new Utf8()),
+      price: vectorFromArray([new Uint32Array([12345, 0, 0, 0]), null, null], new Decimal(2, 12, 128)),
+      at: vectorFromArray([0, null, null], new Timestamp(TimeUnit.MICROSECOND, "UTC")),
+    };
+    await catalog.call("createTable", { id }, { body: tableToIPC(new Table(columns), "stream") });
+    expect(await json("tables", "head", "typed")).toEqual([
+      {
+        ...{ n: "1152921504606846976", yes: true, vector },
+        ...{ few: [1, 2], title: "映画", price: "123.45", at: expect.stringMatching(/^1970-01-01T00:00:00/) },
+      },
+      {
+        ...{ n: 7, yes: false, vector, few: [], price: null, at: null },
+        title: { value: "x".repeat(300), length: 301, unit: "characters" },
+      },
+      { n: null, yes: null, vector, few: null, title: null, price: null, at: null },
+    ]);
+    const { stdout } = await tiltyard("tables", "head", "typed", "--limit", "1");
+    expect(stdout).toContain("0.5, ... (768 items)  [1, 2]  映画   123.45");
+    const described = (await tiltyard("tables", "describe", "typed")).stdout;
+    for (const line of ["rows: 3", "price: decimal128(12, 2)", "at: timestamp[us, tz=UTC]", "few: list<int32>"])
+      expect(described).toContain(line);
+  });
+
+  test("a table fits the width of the terminal", async () => {
+    const id = ["wide"];
+    const text = () => vectorFromArray(["映画".repeat(30)], new Utf8());
+    const body = tableToIPC(new Table({ a: text(), b: text(), c: vectorFromArray(["short"], new Utf8()) }), "stream");
+    await catalog.call("createTable", { id }, { body });
+    const { isTTY, columns } = process.stdout;
+    Object.assign(process.stdout, { isTTY: true, columns: 41 });
+    onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+    expect((await tiltyard("tables", "head", "wide")).stdout).toBe(
+      `A                 B                 C\n${"映画".repeat(3)}映…   ${"映画".repeat(3)}映…   short\n`,
     );
   });
 
@@ -269,6 +307,57 @@ describe("browsing", () => {
   });
 });
 
+test("functions are listed, described and dropped", async () => {
+  const namespace = uniqueName("functions");
+  await catalog.call("createNamespace", { id: [namespace] });
+  const id = [namespace, "double"];
+  const name = id.join("$");
+  for (const python_version of ["3.11", "3.12"])
+    await catalog.call("createFunction", { id, ...functionRegistration({ runtime: { python_version } }) });
+
+  const { stdout } = await tiltyard("functions", "list", namespace);
+  expect(stdout).toMatch(/^FUNCTION .*\n.*double +1 +\(value: float64\) -> float64 .*\n.*double +2 /);
+  expect((await tiltyard("functions", "describe", name)).stdout).toContain('version: "2"');
+  expect(await json("functions", "describe", name, "1")).toMatchObject({ version: "1", name: "double" });
+  expect((await tiltyard("functions", "drop", name, "2")).stdout).toBe(`dropped version 2 of ${name}\n`);
+  expect(await json("functions", "list", namespace)).toMatchObject([{ version: "1" }]);
+  expect((await tiltyard("functions", "drop", name, "2")).stderr).toContain(`No version 2 of the Function ${name}`);
+  expect((await tiltyard("functions", "describe", `${namespace}$none`)).stderr).toContain("No Function");
+});
+
+test("secrets are created and altered with a value from a file or a pipe, listed and dropped", async () => {
+  const namespace = uniqueName("secrets");
+  await catalog.call("createNamespace", { id: [namespace] });
+  const name = `${namespace}$token`;
+  const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+  const piped = (input: string, ...args: readonly string[]) =>
+    startCommand(runCommandLine, args, settings, emptyFolder, Readable.from([input])).finished;
+  const sent: unknown[] = [];
+  const send = vi.spyOn(globalThis, "fetch");
+  onTestFinished(() => send.mockRestore());
+  send.mockImplementationOnce(async (_url, init) => {
+    sent.push(JSON.parse(String(init?.body)));
+    return Response.json({});
+  });
+  await piped("a value\n\n", "secrets", "create", name);
+  expect(sent).toEqual([{ value: "a value\n" }]);
+
+  expect((await piped("a value\n", "secrets", "create", name)).stdout).toBe(`created ${name}\n`);
+  const file = resolve(newFolder(), "value");
+  writeFileSync(file, "another value");
+  expect((await tiltyard("secrets", "alter", name, "--from-file", file)).stdout).toBe(`altered ${name}\n`);
+  const [listed] = await json("secrets", "list", namespace);
+  expect(listed).toEqual({ secret: "token", created: expect.any(String), updated: expect.any(String) });
+  expect(Date.parse(listed.updated)).toBeGreaterThan(Date.parse(listed.created));
+  expect(await piped("\n", "secrets", "alter", name)).toMatchObject({
+    code: 2,
+    stderr: "tiltyard: The value is empty\n",
+  });
+  expect((await tiltyard("secrets", "create", name, "value")).code).toBe(2);
+  expect((await tiltyard("secrets", "drop", name)).stdout).toBe(`dropped ${name}\n`);
+  expect((await tiltyard("secrets", "drop", name)).stderr).toContain(`the secret ${name} does not exist`);
+});
+
 describe("a catalog that is not trusted", () => {
   /** Starts a server that answers every request with one of these values, by the last part of the path. */
   async function answering(answers: Readonly<Record<string, unknown>>): Promise<string> {
@@ -284,7 +373,7 @@ describe("a catalog that is not trusted", () => {
   const shown = "\\u001b]0;title\\u0007\\u009b31m\\u202e";
 
   test("does not control the terminal with names, values, messages or logs", async () => {
-    const column = { name: hostile, is_shown: true };
+    const column = { name: hostile, type: "utf8", is_shown: true };
     const url = await answering({
       list: {
         ...{ tables: [hostile], version: 1, columns_in_all: 1 },
@@ -321,7 +410,14 @@ describe("a catalog that is not trusted", () => {
       { jobs: [3, 4], page_token: "c" },
     ];
     const fields = { objects: [["t"]], principal: "p", request_id: "r", parameters: {}, progress: {}, result: {} };
-    const times = { created_at_millis: 1, updated_at_millis: 1, attempt: 0, platform: {} };
+    const times = {
+      created_at_millis: 1,
+      updated_at_millis: 1,
+      attempt: 0,
+      interruptions: 0,
+      priority: "normal",
+      platform: {},
+    };
     const job = (number: number) => ({ job_id: `j${number}`, status: "Failed", operation: "o", ...fields, ...times });
     const server = createServer((request, response) => {
       asked.push(new URL(request.url ?? "", "http://localhost").searchParams.get("page_token") ?? "");
@@ -343,7 +439,9 @@ describe("the command line of a catalog", () => {
     [["tables", "list", "--url", "http://127.0.0.1/?x=1"], "must not contain a query or a fragment"],
     [["tables", "list", "--profile", "constructor"], "The profile constructor does not exist"],
     [["tables", "describe", "a$$b"], "id: has an empty part"],
-    [["constructor", "create", "--local"], "unknown command 'constructor'"],
+    [["constructor", "create"], "unknown command 'constructor'"],
+    [["tags", "create", "t", "best", "--version", "3"], "unknown option '--version'"],
+    [["tables", "list", "-V"], "unknown option '-V'"],
     [
       ["ray", "job", "submit", "--address", "http://127.0.0.1:1", "--no-wait", "--table", "t", "--column", "c", "x"],
       "--no-wait: the command cannot update the transaction",
@@ -367,10 +465,10 @@ describe("the command line of a catalog", () => {
     ["wrong\r", 1, []],
   ])("ends at the key %j in the prompt of login", async (typed, exitCode, signals) => {
     const terminal = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => terminal });
-    const [stdin, kill] = [vi.spyOn(process, "stdin", "get"), vi.spyOn(process, "kill").mockReturnValue(true)];
-    stdin.mockReturnValue(terminal as unknown as typeof process.stdin);
-    onTestFinished(() => [stdin, kill].forEach((spy) => void spy.mockRestore()));
-    const login = startCommand(runCommandLine, ["login", catalog.url], { XDG_CONFIG_HOME: newFolder() });
+    const kill = vi.spyOn(process, "kill").mockReturnValue(true);
+    onTestFinished(() => kill.mockRestore());
+    const settings = { XDG_CONFIG_HOME: newFolder() };
+    const login = startCommand(runCommandLine, ["login", catalog.url], settings, newFolder(), terminal);
     await login.printed("API key: ");
     terminal.write(typed);
     expect((await login.finished).code).toBe(exitCode);

@@ -10,7 +10,8 @@ test("the entry of the catalog alone loads nothing of Kubernetes, clouds and Ray
     import { registerHooks } from "node:module";
     registerHooks({ load(url, context, next) { process.stdout.write(url + "\\n"); return next(url, context); } });
     await import("@tiltyard/client/catalog");`;
-  const { code, stdout } = await startProgram(["--input-type=module", "--eval", program]).finished;
+  const { code, stdout } = await startProgram(["--input-type=module", "--eval", program], {}, { folder: process.cwd() })
+    .finished;
   expect(code).toBe(0);
   const loaded = stdout.split("\n").filter((url) => url.startsWith("file:"));
   expect(loaded.filter((url) => url.includes("/client/")).length).toBeGreaterThan(3);

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
 import type { Finding } from "../../client/doctor/checks.ts";
@@ -55,7 +55,7 @@ describe("tiltyard run", () => {
   test.each([
     ["FAILED", 3],
     ["STOPPED", 4],
-  ])("of a job that ended as %s exits with %i, and the cluster is gone", async (status, code) => {
+  ])("ends a job as %s with exit code %i and deletes the cluster", async (status, code) => {
     dashboard.script = () => ({ logs: ["oh\n"], statuses: [status] });
     const finished = await tiltyard("run", "-f", file, "--", "false");
     expect(finished.code).toBe(code);
@@ -150,8 +150,8 @@ describe("tiltyard", () => {
     [["clusters"], "unknown command 'clusters'"],
     [["doctor", "--config-method", "SSH"], "argument 'SSH' is invalid"],
     [["doctor", "--stack-outputs", file], `cannot use ${file}: these are not the outputs of a Tiltyard stack`],
-    [["jobs", "list", "--catalog", "localhost:2333"], "the URL of the catalog must begin with http:// or https://"],
-    [["jobs", "list", "--catalog", "http://127.0.0.1:9", "--limit", "0"], "It must be a whole number above 0."],
+    [["jobs", "list", "--url", "localhost:2333"], "the URL of the catalog must begin with http:// or https://"],
+    [["jobs", "list", "--url", "http://127.0.0.1:9", "--limit", "0"], "It must be a whole number above 0."],
     [
       ["ray", "job", "list", "--address", "localhost:8265"],
       "the URL of Ray's dashboard must begin with http:// or https://",
@@ -239,7 +239,7 @@ describe("tiltyard", () => {
       expect(findings.namespace).toBeUndefined();
       expect(findings["catalog is ready"]).toMatchObject({
         result: "skipped",
-        detail: "no catalog was named, and http://127.0.0.1:1 does not respond",
+        detail: "no catalog was named, and no Tiltyard catalog answers at http://127.0.0.1:1",
       });
     });
 
@@ -275,12 +275,6 @@ describe("tiltyard", () => {
       expect(missing.findings["Python on this machine"]?.result).toBe("warning");
       expect(missing.findings["Ray on this machine"]?.detail).toContain("ray is not on the PATH");
     });
-  });
-
-  test("job is the former name of ray job", async () => {
-    const { code, stdout, stderr } = await tiltyard("job", "list", "--address", dashboard.url);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^ID +STATUS/)]);
-    expect(stderr).toContain("use `tiltyard ray job`");
   });
 
   test("exits with 1 when something does not work", async () => {
@@ -327,8 +321,6 @@ describe("tiltyard", () => {
 test("completes commands and options in fish", async () => {
   const { stdout } = await tiltyard("completion", "fish");
   expect(stdout).toContain("\n    case 'cluster'\n      set words up list down reap help --help\n");
-  // The former command and option have no help either.
-  expect(stdout).not.toMatch(/ 'job'\n|tables list.*\n.*--catalog/);
   expect(stdout).toContain("complete -c tiltyard -a '(__tiltyard_words)'");
 });
 
@@ -352,7 +344,7 @@ describe("the examples", () => {
     }),
   );
 
-  const onStack = ["-f", "examples/cluster.yaml", "--stack-outputs", outputs, "-w", "examples"];
+  const onStack = ["-f", resolve("examples/cluster.yaml"), "--stack-outputs", outputs, "-w", resolve("examples")];
   test.each([
     ["the file", () => tiltyard("run", ...onStack, "--", "python", "backfill.py")],
     [
@@ -422,7 +414,7 @@ describe("tiltyard cluster", () => {
 });
 
 describe("tiltyard ray job", () => {
-  test("submits to a cluster that is there, follows, lists and stops", async () => {
+  test("submits to an existing cluster, follows, lists and stops", async () => {
     server.pods.push(rayPod("embeddings", "head"));
     const submit = "ray job submit -c embeddings --no-wait --submission-id mine -- echo hi".split(" ");
     expect((await run(submit)).stdout).toBe("mine\n");

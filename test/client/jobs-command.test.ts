@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
 import { beginAttempt, finishAttempt, heartbeat } from "../support/attempts.ts";
 import { declareTable, useCatalog } from "../support/catalog.ts";
@@ -47,8 +48,8 @@ describe("tiltyard jobs", () => {
     await beginAttempt(catalog, job, 2);
     await heartbeat(catalog, job, { progress: { rows_total: 1000, rows_per_second: 50, rows_committed: 250 } });
     const program = start("watch", job);
-    const shown = await program.printed("250/1000");
-    expect(shown).toContain("Running (attempt 2) [#####---------------] 250/1000 rows, 50 rows/s, 15 s left\n");
+    const shown = await program.printed("250/1,000");
+    expect(shown).toContain("Running (attempt 2) [#####---------------] 250/1,000 rows, 50 rows/s, 15 s left\n");
     await finishAttempt(catalog, job, { status: "Succeeded", progress: { rows_total: 1000, rows_committed: 1000 } });
     expect(await program.finished).toMatchObject({ code: 0, stdout: "Succeeded\n" });
   });
@@ -59,8 +60,8 @@ describe("tiltyard jobs", () => {
     const rows = { rows_total: 1000, rows_committed: 100, rows_checkpointed: 500 };
     await heartbeat(catalog, job, { progress: { ...rows, workers_active: 3, workers_pending: 5 } });
     const program = start("watch", job);
-    expect(await program.printed("1000 rows")).toContain(
-      "Running [##########----------] 500/1000 rows, 3 workers and 5 pending\n",
+    expect(await program.printed("1,000 rows")).toContain(
+      "Running [##########----------] 500/1,000 rows, 3 workers and 5 pending\n",
     );
     await alter(job, "Canceled");
     await program.finished;
@@ -78,8 +79,8 @@ describe("tiltyard jobs", () => {
       commit_retries: 2,
     };
     await finishAttempt(catalog, job, { status: "Succeeded", progress: { ...rows, ...times } });
-    expect((await start("watch", job).finished).stderr).toBe(
-      `${named()}Succeeded [####################] 1000/1000 rows; read 2 s, compute 4 min, write 1 s, commit retries: 2\n`,
+    expect((await start("watch", job).finished).stderr).toContain(
+      `${named()}Succeeded [####################] 1,000/1,000 rows; read 2 s, compute 4 min, write 1 s, commit retries: 2\n`,
     );
   });
 
@@ -87,20 +88,70 @@ describe("tiltyard jobs", () => {
     const job = await open();
     await beginAttempt(catalog, job);
     await finishAttempt(catalog, job, { status: "Succeeded", progress: { rows_total: 0 } });
-    expect((await start("watch", job).finished).stderr).toBe(
-      `${named()}Succeeded [####################] no rows to compute\n`,
+    expect((await start("watch", job).finished).stderr).toMatch(
+      /Succeeded \[####################\] no rows to compute\ntook \d+ s\n$/,
     );
+  });
+
+  test("watch ends with the duration, and names the commands that show errors of rows and the output", async () => {
+    const job = await open();
+    await beginAttempt(catalog, job, 2);
+    await finishAttempt(catalog, job, { status: "Failed", reason: "no such film" });
+    const commands = `See: tiltyard jobs errors '${job}', tiltyard jobs logs '${job}'\n`;
+    const failed = await start("watch", job).finished;
+    expect(failed.stderr).toMatch(/took \d+ s in attempt 2\. See: /);
+    expect([failed.stdout, failed.stderr]).toEqual(["Failed: no such film\n", expect.stringContaining(commands)]);
+    const skipping = await open();
+    await beginAttempt(catalog, skipping);
+    const progress = { rows_total: 10, rows_committed: 10, rows_skipped_on_error: 3 };
+    await finishAttempt(catalog, skipping, { status: "Succeeded", progress });
+    const { stderr } = await start("watch", skipping).finished;
+    expect(stderr).toMatch(/took \d+ s; skipped 3 rows with errors\. See: tiltyard jobs errors /);
   });
 
   test.each([
     ["Failed", 3],
     ["Canceled", 4],
-  ])("watch tells why a job is %s and exits with %i", async (status, code) => {
+  ])("watch shows why a job is %s and exits with %i", async (status, code) => {
     const job = await open();
     await alter(job, status, { reason: "no such film" });
     expect(await start("watch", job).finished).toMatchObject({ code, stdout: `${status}: no such film\n` });
     const { stdout } = await start("watch", "--json", job).finished;
     expect(JSON.parse(stdout)).toMatchObject({ job_id: job, status, reason: "no such film" });
+  });
+
+  test("errors shows the failed rows, and the traceback of the first one", async () => {
+    const films = (await createComputed()).split("$");
+    const job = (await catalog.call("alterTableBackfillColumns", { id: films, column: "twice" })).body.job_id;
+    const records = tableFromArrays({
+      error_type: ["ValueError", "TypeError"],
+      error_message: ["no such film", "no text"],
+      error_trace: [
+        'Traceback (most recent call last):\n  File "films.py", line 3\nValueError: no such film\n',
+        "other",
+      ],
+      column_name: ["twice", "twice"],
+      job_id: [job, job],
+      fragment_id: [3, 4].map(BigInt),
+      row_address: [7n, 8n],
+      attempt: [1, 1].map(BigInt),
+      timestamp: [new Date(1_000), new Date(2_000)],
+    });
+    await catalog.call("createNamespace", { id: ["__system"] });
+    const id = ["__system", "geneva_errors"];
+    expect((await catalog.call("createTable", { id }, { body: tableToIPC(records, "stream") })).status).toBe(200);
+    expect((await start("errors", job).finished).stdout.split("\n").map((line) => line.trimEnd())).toEqual([
+      "COLUMN  FRAGMENT  ROW  ERROR",
+      "twice   3         7    ValueError: no such film",
+      "twice   4         8    TypeError: no text",
+      "",
+      "The traceback of the first error, all with --json:",
+      "Traceback (most recent call last):",
+      '  File "films.py", line 3',
+      "ValueError: no such film",
+      "",
+    ]);
+    await catalog.call("cancelJob", { id: job.split("$") });
   });
 
   test("list shows jobs and how far they are; --open those that have not ended", async () => {
@@ -134,7 +185,7 @@ describe("tiltyard jobs", () => {
     const job = (await catalog.call("alterTableBackfillColumns", { id, column: "twice" })).body.job_id;
     const watching = start("watch", job);
     expect(await watching.printed("runner --local")).toMatch(
-      /^Queued: no runner has claimed the job: is one connected/m,
+      /^Queued: position \d+ in the queue: no runner has claimed the job: is one connected/m,
     );
     await catalog.call("cancelJob", { id: job.split("$") });
     await watching.finished;
@@ -147,12 +198,61 @@ describe("tiltyard jobs", () => {
     expect((await start("cancel", job).finished).stdout).toBe(`job ${job} is Canceled\n`);
     expect((await start("logs", job).finished).stdout).toBe("one\ntwo\n");
     const again = (await start("retry", job).finished).stdout.trim();
-    expect(JSON.parse((await start("describe", again).finished).stdout)).toMatchObject({
+    expect(JSON.parse((await start("describe", again, "--json").finished).stdout)).toMatchObject({
       job_id: again,
       status: "Queued",
     });
     const refused = await start("retry", again).finished;
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
+  });
+
+  test("describe shows status, reason, progress and times for people", async () => {
+    const job = await open();
+    await beginAttempt(catalog, job, 2);
+    await heartbeat(catalog, job, { progress: { rows_total: 1000, rows_per_second: 50, rows_committed: 250 } });
+    const shown = async () => (await start("describe", job).finished).stdout;
+    expect(await shown()).toMatch(
+      /^job: .+\nstatus: Running \(attempt 2\)\ntable: .+\noperation: Fill c\nprogress: 250\/1,000 rows, 50 rows\/s, 15 s left\n/,
+    );
+    await finishAttempt(catalog, job, { status: "Failed", reason: "no such film" });
+    expect(await shown()).toMatch(
+      /status: Failed \(attempt 2\)\nreason: no such film\n[\s\S]+\nopened: 20\S+Z\nstarted: 20\S+Z\nended: 20\S+Z, after \d+ s\nparameters:\n {2}column: c\n/,
+    );
+  });
+
+  test("list, describe and watch show the position and the priority of a job in the queue", async () => {
+    const table = await createComputed();
+    const job = (await start("compact", "--priority", "high", table).finished).stdout.trim();
+    const queue = /position \d+ in the queue, high priority/;
+    expect((await start("list", "--table", table).finished).stdout).toMatch(queue);
+    expect((await start("describe", job).finished).stdout).toMatch(
+      /\nqueue: position \d+ in the queue, high priority\n/,
+    );
+    const watching = start("watch", job);
+    expect(await watching.printed("in the queue")).toMatch(/Queued: position \d+ in the queue, high priority/);
+    await alter(job, "Canceled");
+    await watching.finished;
+  });
+
+  test("list, describe and watch show the time since the latest progress of a stalled job", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      const job = await open();
+      await beginAttempt(catalog, job);
+      await heartbeat(catalog, job, { progress: { rows_total: 1000, rows_committed: 250 } });
+      vi.setSystemTime(Date.now() + 45 * 60_000);
+      const stall = "no progress for 45 min";
+      expect((await start("list").finished).stdout).toContain(`250/1,000 rows; ${stall}`);
+      expect((await start("describe", job).finished).stdout).toMatch(
+        new RegExp(`\nstalled: ${stall}, since 20\\S+Z\n`),
+      );
+      const watching = start("watch", job);
+      expect(await watching.printed(stall)).toContain(`250/1,000 rows; ${stall}\n`);
+      await alter(job, "Canceled");
+      await watching.finished;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("attempts lists what ended each attempt, and logs prints the output of an earlier one", async () => {
@@ -176,7 +276,7 @@ describe("tiltyard jobs", () => {
     const settings = { ...environment, TILTYARD_PORT: "1" };
     expect(await startCommand(runCommandLine, ["jobs", "list"], settings).finished).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("no response from http://127.0.0.1:1"),
+      stderr: expect.stringContaining("no Tiltyard catalog answers at http://127.0.0.1:1"),
     });
   });
 
@@ -188,7 +288,7 @@ describe("tiltyard jobs", () => {
     });
   });
 
-  test("say that a job is not there", async () => {
+  test("report that a job does not exist", async () => {
     const missing = await start("watch", "nothing").finished;
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("nothing does not exist")]);
   });
@@ -215,9 +315,9 @@ describe("tiltyard jobs", () => {
       { older_than_seconds: "0", keep_versions: "2" },
     ],
     [
-      ["backfill", "--column", "twice", "--concurrency", "2", "--cluster", "8"],
+      ["backfill", "--column", "twice", "--concurrency", "2", "--cluster", "default"],
       "AlterTableBackfillColumns",
-      { column: "twice", concurrency: "2", cluster: "8" },
+      { column: "twice", concurrency: "2", cluster: "default" },
     ],
   ])("%s opens a job and prints its id", async (args, operation, parameters) => {
     const table = await createComputed();
@@ -245,7 +345,9 @@ describe("tiltyard jobs", () => {
   });
 
   test("definitions lists the names of manifests and Ray clusters", async () => {
-    expect(JSON.parse((await start("definitions", "--json").finished).stdout)).toEqual([]);
+    expect(JSON.parse((await start("definitions", "--json").finished).stdout)).toEqual([
+      { name: "default", kind: "cluster of the runner" },
+    ]);
   });
 
   test("policy shows, replaces and removes the policy of a table", async () => {

@@ -132,7 +132,7 @@ describe("a working directory", () => {
     );
   });
 
-  test("that is no folder is an error before anything is submitted", async ({ dashboard, jobs }) => {
+  test("must be a folder, which is checked before anything is submitted", async ({ dashboard, jobs }) => {
     const missing = { entrypoint: "x", workingDirectory: join(folder, "no") };
     await expect(jobs.submit(missing)).rejects.toThrow(/is not a folder/);
     expect(dashboard.jobs.size).toBe(0);
@@ -154,7 +154,7 @@ describe.concurrent("the transaction of a job", () => {
     ["SUCCEEDED", "Succeeded", undefined],
     ["FAILED", "Failed", "it ended so"],
     ["STOPPED", "Canceled", "it ended so"],
-  ])("of a job that ended as %s is %s", async ([status, outcome, reason], { dashboard, jobs }) => {
+  ])("records a job that ended as %s as %s", async ([status, outcome, reason], { dashboard, jobs }) => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["RUNNING", status] });
     const { job, transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, target);
@@ -166,7 +166,7 @@ describe.concurrent("the transaction of a job", () => {
     expect(dashboard.jobs.get(job.id)?.metadata).toEqual({ tiltyard_transaction_id: transactionId });
   });
 
-  test("in a namespace whose name contains the delimiter ends like others", async ({ jobs }) => {
+  test("ends in a namespace whose name contains the delimiter", async ({ jobs }) => {
     const { target } = await tracking();
     const table = ["price$usd", "t"];
     await target.catalog.createNamespace({ id: ["price$usd"] });
@@ -178,7 +178,7 @@ describe.concurrent("the transaction of a job", () => {
     expect(transactionId).toMatch(/^price\$usd~/);
   });
 
-  test("of a job that could not be submitted is failed, and says why", async ({ jobs }) => {
+  test("fails with the reason when its job cannot be submitted", async ({ jobs }) => {
     const { target, describe } = await tracking();
     const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
     await jobs.submit({ entrypoint: "x", submissionId: "mine" });
@@ -208,7 +208,7 @@ describe.concurrent("the transaction of a job", () => {
     );
   });
 
-  test("that has ended already stops the job", async ({ dashboard, jobs }) => {
+  test("stops the job when it has already ended", async ({ dashboard, jobs }) => {
     const { target } = await tracking();
     const { job_id: transactionId } = await target.management.openJob({ id: target.table, column: "c" });
     const canceled = { setStatusAction: { status: "Canceled" as const } };
@@ -254,7 +254,7 @@ describe.concurrent("the transaction of a job", () => {
     expect((await describe(transactionId)).status).toBe("Succeeded");
   });
 
-  test("of a job that does not stop is canceled when it is abandoned", async ({ dashboard, jobs }) => {
+  test("is canceled when a job that does not stop is abandoned", async ({ dashboard, jobs }) => {
     const { target, describe } = await tracking();
     dashboard.script = () => ({ logs: [""], statuses: ["PENDING"] });
     const { transactionId, done, abandon } = await submitTracked(jobs, { entrypoint: "x" }, target);

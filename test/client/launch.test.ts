@@ -32,17 +32,29 @@ test.each(["tiltyard/bin.js", "service/bin.js", "runner/bin.js"])("%s is the pro
  */
 async function endShell(args: string, started: string, settings: Readonly<Record<string, string>>): Promise<void> {
   const shell = `${JSON.stringify(process.execPath)} ${resolve("tiltyard/bin.js")} ${args}; true`;
-  const npm = `const shell = require("node:child_process").spawn("sh", ["-c", ${JSON.stringify(shell)}], { stdio: "inherit" });
-    process.on("SIGTERM", () => shell.kill("SIGTERM"));`;
-  const program = startProgram(["--eval", npm], { npm_command: "exec", ...settings });
+  await endParent("sh", ["-c", shell], started, { npm_command: "exec", ...settings });
+}
+
+/** Starts a program, terminates it with SIGTERM, and waits until its last descendant has closed the output. */
+async function endParent(
+  command: string,
+  args: readonly string[],
+  started: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const parent = `const child = require("node:child_process")
+    .spawn(${JSON.stringify(command)}, ${JSON.stringify(args)}, { stdio: "inherit" });
+    process.on("SIGTERM", () => child.kill("SIGTERM"));`;
+  const program = startProgram(["--eval", parent], settings);
   await program.printed(started);
   program.child.kill("SIGTERM");
   await program.finished;
 }
 
-test("serve ends in order when npm, its parent, ends", async () => {
+test("npm start serves the catalog and ends in order when npm ends", async () => {
   const folder = temporaryFolder("tiltyard launch ");
-  await endShell("serve", "curl", { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" });
+  const settings = { TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
+  await endParent("npm", ["start", "--prefix", resolve(".")], "curl", settings);
   // SQLite deletes its log when it closes the database.
   expect([existsSync(join(folder, "catalog.sqlite")), existsSync(join(folder, "catalog.sqlite-wal"))]).toEqual([
     true,

@@ -32,6 +32,7 @@ describe("the RayCluster", () => {
     expect(headGroupSpec.template.spec.nodeSelector).toEqual({ "geneva.lancedb.com/ray-head": "true" });
     expect(headGroupSpec.template.metadata.annotations).toEqual({
       "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+      "karpenter.sh/do-not-disrupt": "true",
     });
   });
 
@@ -122,6 +123,15 @@ describe("the RayCluster", () => {
       });
       expect(template.spec.serviceAccountName).toBe("geneva-service-account");
     }
+  });
+
+  test("grants workers no token of the API server, and shares Ray's files with KubeRay's autoscaler", () => {
+    const { headGroupSpec, workerGroupSpecs } = manifest(groups).spec;
+    expect(headGroupSpec.template.spec.automountServiceAccountToken).toBeUndefined();
+    for (const { template } of workerGroupSpecs) expect(template.spec.automountServiceAccountToken).toBe(false);
+    // KubeRay's name of the volume that it mounts at this path.
+    const mount = { name: "ray-logs", mountPath: "/tmp/ray" };
+    expect(headGroupSpec.template.spec.containers[0].volumeMounts).toContainEqual(mount);
   });
 
   test("prefers the parameters of a group to those of the cluster", () => {

@@ -102,7 +102,7 @@ describe("the parameters of a Ray cluster", () => {
       "name: must be lower-case letters",
       "ray_version: must be 2.43 or later",
       "head_group.memory: must be a quantity such as 8Gi",
-      'head_group: Unrecognized key: "cpus"',
+      "head_group: has no parameter cpus",
       "worker_groups.0.max_replicas: must not be less than minReplicas",
       "worker_groups.1.num_gpus: ",
     ])

@@ -77,5 +77,5 @@ export function auditVerdict(printed: unknown): AuditVerdict {
   }
   const refused = AuditRefused.safeParse(printed);
   if (refused.success) return { kind: "refused", why: refused.data.message };
-  throw new Error(`the audit could not be made: ${JSON.stringify(printed)}`);
+  throw new Error(`the audit failed: ${JSON.stringify(printed)}`);
 }

@@ -161,7 +161,7 @@ describeOnOurs(
       const metadata = { name: "features", namespace: teamNamespace };
       const job = { apiVersion: "ray.io/v1", kind: "RayJob", metadata, spec: {} };
       await api.create(job);
-      const refusal = `the namespace ${teamNamespace} leaves the stack, but has the RayJob features`;
+      const refusal = `the namespace ${teamNamespace} leaves the stack, but ${teamNamespace} has the RayJob features`;
       const withoutTeam = { ...settingsOf(namespace), teams: [] };
       await expect(first.preview(withoutTeam)).rejects.toThrow(refusal);
       await expect(first.up(withoutTeam)).rejects.toThrow(refusal);
@@ -225,7 +225,7 @@ describeOnOurs(
       await api.create(job);
       const renamed = { ...settingsOf(`${namespace}-renamed`, { namespace: catalogNamespace }) };
       const settings = { ...renamed, serviceAccount: `${namespace}-ray` };
-      const refusal = `the namespace ${namespace} leaves the stack, but has the RayJob features`;
+      const refusal = `the namespace ${namespace} leaves the stack, but ${namespace} has the RayJob features`;
       await expect(first.preview(settings)).rejects.toThrow(refusal);
       await expect(first.up(settings)).rejects.toThrow(refusal);
       for (const each of [job, operator]) await api.delete(each);

@@ -5,7 +5,7 @@ const versions = {
   "sigs.k8s.io/gateway-api": "v1.6.3",
   "sigs.k8s.io/kueue": "v0.19.2",
   "github.com/prometheus-operator/prometheus-operator": "v0.85.0",
-  "github.com/NVIDIA/k8s-device-plugin": "v0.17.4",
+  "github.com/NVIDIA/k8s-device-plugin": "v0.19.0",
 } as const;
 
 export type GoModule = keyof typeof versions;

@@ -88,7 +88,7 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
     expect(await refusals(objects)).toEqual([]);
   });
 
-  test.each(charts)("that the chart of $release renders are accepted by the API server", async (chart) => {
+  test.each(charts)("are accepted by the API server when the chart of $release renders them", async (chart) => {
     const { release, folder, version } = chart;
     const { one } = await deployed("eks", settingsFor([arn]));
     const { inputs } = one("kubernetes:helm.sh/v3:Release", release);

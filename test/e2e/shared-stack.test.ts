@@ -4,7 +4,7 @@ import { inTurn, together } from "./cluster.ts";
 import "./shared-stack/shared-stack.ts";
 
 describe(
-  "on what a stack makes",
+  "on a shared stack",
   together,
   inTurn("Ray clusters", async () => {
     await import("./shared-stack/control-plane.ts");
@@ -18,7 +18,7 @@ describe(
   }),
 );
 describe(
-  "with what a stack makes",
+  "with a shared stack",
   together,
   inTurn("the catalog", async () => {
     await import("./shared-stack/catalog-loop.ts");

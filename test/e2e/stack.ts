@@ -85,8 +85,9 @@ export class DeployedStack {
     const { workDir, pulumiHome = "", envVars } = this.#stack.workspace;
     const given = { ...envVars, TILTYARD_E2E_KILL_AFTER: type };
     const before = this.record.length;
-    const { code, stderr } = await startProgram(["test/e2e/up.ts", this.#stack.name, workDir, pulumiHome], given)
-      .finished;
+    const program = ["test/e2e/up.ts", this.#stack.name, workDir, pulumiHome];
+    // The context of an image is relative to the working directory, which is that of a later `up`.
+    const { code, stderr } = await startProgram(program, given, { folder: process.cwd() }).finished;
     // Pulumi writes the optional attributes of its state in place. An engine killed meanwhile leaves an empty file, with
     // which no command reads the state.
     const attributes = `${this.#statePath}.attrs`;

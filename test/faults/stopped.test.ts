@@ -100,7 +100,7 @@ test.each([
   ["of three replicas", startReplicas],
   ["of two processes over one file", startTwoOverOneFile],
 ])(
-  "a process that is stopped in the middle of commits and drops, and goes on, costs nothing: one %s",
+  "a process that is paused in the middle of commits and drops, and continues, loses nothing: one %s",
   {
     timeout: 600_000,
   },

@@ -63,40 +63,43 @@ describe("a thousand connections that send a byte a second", () => {
   /** A busy machine is slow at times, so one good attempt suffices. */
   const attempts = 3;
 
-  test.each(["headers", "body"])("of its %s leave the others as fast as they were", async (kind) => {
-    const target = { url: service.url, pid: service.pid, headers: { "x-api-key": service.keys.admin } };
-    const request = { method: "POST", path: describeKept, body: "{}" } as const;
-    const load = async () => (await measure(target, { connections: 8, seconds }, () => request)).p99Ms;
-    await load();
-    const ratios: number[] = [];
-    for (let attempt = 0; attempt < attempts && !ratios.some((ratio) => ratio <= 2); attempt += 1) {
-      const alone = await load();
-      const slow = fork(join(import.meta.dirname, "slow-clients.ts"), [service.url, "1000", kind]);
-      await once(slow, "message");
-      const beside = await load().finally(() => slow.kill());
-      process.stderr.write(`slow ${kind}: p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside them\n`);
-      ratios.push(beside / alone);
-    }
-    expect(Math.min(...ratios), "p99 beside them, by p99 alone").toBeLessThanOrEqual(2);
-  });
+  test.each(["headers", "body"])(
+    "leave the others as fast as they were when they are slow with their %s",
+    async (kind) => {
+      const target = { url: service.url, pid: service.pid, headers: { "x-api-key": service.keys.admin } };
+      const request = { method: "POST", path: describeKept, body: "{}" } as const;
+      const load = async () => (await measure(target, { connections: 8, seconds }, () => request)).p99Ms;
+      await load();
+      const ratios: number[] = [];
+      for (let attempt = 0; attempt < attempts && !ratios.some((ratio) => ratio <= 2); attempt += 1) {
+        const alone = await load();
+        const slow = fork(join(import.meta.dirname, "slow-clients.ts"), [service.url, "1000", kind]);
+        await once(slow, "message");
+        const beside = await load().finally(() => slow.kill());
+        process.stderr.write(`slow ${kind}: p99 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside them\n`);
+        ratios.push(beside / alone);
+      }
+      expect(Math.min(...ratios), "p99 beside them, by p99 alone").toBeLessThanOrEqual(2);
+    },
+  );
 });
 
-describe("a connection is closed", () => {
+describe("a connection", () => {
   beforeAll(start);
   afterAll(stop);
 
   // These tests wait for timeouts of the service, so they wait together.
-  test.concurrent("whose headers do not arrive in ten seconds, with a 400", async () => {
+  test.concurrent("is closed with a 400 when its headers do not arrive in ten seconds", async () => {
     const { closed, answer } = await open("POST / HTTP/1.1\r\nhost: a\r\nx-a: ");
     await closed;
     expect(answer()).toMatch(/^HTTP\/1.1 400 [\s\S]*the request did not arrive in time/);
   });
 
-  test.concurrent("without any data", async () => {
+  test.concurrent("is closed when it sends no data", async () => {
     await (await open("")).closed;
   });
 
-  test.concurrent("whose body arrives too slowly, with any credential", async () => {
+  test.concurrent("is closed when its body arrives too slowly, with any credential", async () => {
     const { socket, closed, answer } = await open(head(describeKept, 60_000, { "x-api-key": service.keys.admin }));
     const dripping = setInterval(() => socket.write(" "), 100);
     await closed;
@@ -104,7 +107,7 @@ describe("a connection is closed", () => {
     expect(answer()).toMatch(/^HTTP\/1.1 400 [\s\S]*the request did not arrive in time/);
   });
 
-  test.concurrent("but not one with slow rows", async () => {
+  test.concurrent("stays open while its rows arrive slowly", async () => {
     const path = `/v1/table/${kept.namespace}%24slow/create`;
     const { socket, answer } = await open(head(path, 60_000, { "x-api-key": service.keys.admin }));
     const stranger = await open(head(path, 60_000));
@@ -118,7 +121,7 @@ describe("a connection is closed", () => {
   });
 
   // The many connections of this test would evict those of the others.
-  test("that has been idle the longest, when an address has too many; a client that sends a request is answered", async () => {
+  test("is closed when it has been idle the longest and its address has too many, and a client that sends a request is answered", async () => {
     const [count, max] = [600, 512];
     const idle: Connection[] = [];
     for (let index = 0; index < count; index += 1) idle.push(await openAccepted("POST / HTTP/1.1\r\n"));
@@ -149,7 +152,7 @@ describe("a hundred bodies of 4 MiB without their last byte", () => {
     ["a reader's key", ({ reader }) => ({ "x-api-key": reader }), "403"],
     ["an admin's key", ({ admin }) => ({ "x-api-key": admin }), "503"],
   ] satisfies readonly Caller[])(
-    "with %s take little memory, and are refused or closed",
+    "use little memory with %s, and are refused or closed",
     async (_, headersOf, status) => {
       await using watched = await startWatchedService();
       const headers = headersOf(watched.keys);

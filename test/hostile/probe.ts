@@ -6,25 +6,25 @@ import { readFileSync } from "node:fs";
 import { Agent, get } from "node:http";
 
 const [url = "", servicePid = ""] = process.argv.slice(2);
-const everyMs = 10;
+const pauseMs = 10;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 let longestMs = 0;
-/** One function per unanswered request, which returns how long it has waited. */
-const open = new Set<() => number>();
+let sentAtMs = clockMs();
 
-setInterval(() => {
-  const begin = clockMs();
-  const waitedMs = () => clockMs() - begin;
-  open.add(waitedMs);
+// One request at a time waits for an answer: more would wait for each other on a busy machine.
+function send(): void {
+  sentAtMs = clockMs();
   const answered = () => {
-    open.delete(waitedMs);
-    longestMs = Math.max(longestMs, waitedMs());
+    longestMs = Math.max(longestMs, clockMs() - sentAtMs);
+    sentAtMs = Number.POSITIVE_INFINITY;
+    setTimeout(send, pauseMs);
   };
   get(`${url}/health/live`, { agent }, (response) => response.resume().once("end", answered)).on("error", answered);
-}, everyMs);
+}
+send();
 
 process.on("message", () => {
-  process.send?.(Math.max(longestMs, ...[...open].map((waitedMs) => waitedMs())));
+  process.send?.(Math.max(longestMs, clockMs() - sentAtMs));
   longestMs = 0;
 });
 

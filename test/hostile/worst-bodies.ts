@@ -10,7 +10,6 @@ export interface JsonSchema {
   readonly additionalProperties?: JsonSchema | boolean;
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
-  readonly oneOf?: readonly JsonSchema[];
   readonly enum?: readonly unknown[];
   readonly minItems?: number;
   readonly maxItems?: number;
@@ -41,9 +40,8 @@ interface Place {
   readonly around: (inside: unknown) => unknown;
 }
 
-/** Generates JSON texts, each with a name that describes its problem. */
+/** Generates the worst JSON texts for the arrays, maps and texts of a schema, each with a name that describes its problem. */
 export function* worstBodies(schema: JsonSchema, resolve: Resolve, budget: Budget): Generator<[string, string]> {
-  yield* ofAnySchema(budget);
   for (const place of placesIn({ name: "body", schema, around: (inside) => inside }, resolve, 0)) {
     const { name, around } = place;
     const own = real(place.schema, resolve);
@@ -60,7 +58,7 @@ export function* worstBodies(schema: JsonSchema, resolve: Resolve, budget: Budge
         ];
         yield [`${name}: ${small} as often as the bounds allow`, within(list(small, fits, most))];
       }
-      for (const [kind] of (real(item, resolve).oneOf ?? [0]).entries()) {
+      for (const [kind] of (kindsOf(real(item, resolve)) ?? [0]).entries()) {
         const valid = JSON.stringify(sample(item, resolve, kind));
         yield [`${name}: valid items of kind ${kind}`, within(list(valid, fits, most))];
       }
@@ -83,8 +81,8 @@ export function* worstBodies(schema: JsonSchema, resolve: Resolve, budget: Budge
   }
 }
 
-/** Generates bodies that are bad regardless of the schema. */
-function* ofAnySchema(budget: Budget): Generator<[string, string]> {
+/** Generates bodies that are bad regardless of the schema, with names like those of {@link worstBodies}. */
+export function* bodiesBadForAnySchema(budget: Budget): Generator<[string, string]> {
   const { bytes, depth, keys } = budget;
   const free = { ...budget, values: Infinity, keys: Infinity };
   yield ["no JSON", "[1,".repeat(bytes / 3)];
@@ -125,7 +123,7 @@ function* placesIn(place: Place, resolve: Resolve, depth: number): Generator<Pla
       depth + 1,
     );
   for (const [name, schema] of Object.entries(own.properties ?? {})) {
-    const base = own.oneOf === undefined ? sample(own, resolve) : {};
+    const base = kindsOf(own) === undefined ? sample(own, resolve) : {};
     yield* placesIn(
       inside(name, schema, (each) => ({ ...(base as object), [name]: each })),
       resolve,
@@ -141,6 +139,11 @@ function real(schema: JsonSchema, resolve: Resolve): JsonSchema {
   return variant === undefined ? own : real(variant, resolve);
 }
 
+/** Returns the names of the fields of an object that has exactly one of them; undefined for other schemas. */
+function kindsOf({ properties, maxProperties }: JsonSchema): readonly string[] | undefined {
+  return properties !== undefined && maxProperties === 1 ? Object.keys(properties) : undefined;
+}
+
 /** The placeholder for a value that differs each time. */
 const counter = "@number@";
 let lists = 0;
@@ -152,7 +155,7 @@ export function sample(schema: JsonSchema, resolve: Resolve, kind = 0): unknown 
   const type = [own.type].flat().find((each) => each !== "null");
   if (type === "array") return Array.from({ length: own.minItems ?? 0 }, () => sample(own.items ?? {}, resolve));
   if (type === "object") {
-    const required = [...(own.required ?? []), ...(own.oneOf?.[kind]?.required ?? [])];
+    const required = [...(own.required ?? []), ...(kindsOf(own)?.slice(kind, kind + 1) ?? [])];
     const fields = required.map((name) => [name, sample(own.properties?.[name] ?? {}, resolve, kind)]);
     // The first kind creates an object, and the others change existing ones.
     const id = kind === 0 ? [kept.namespace, `t_${counter}`] : kept.table.split("$");

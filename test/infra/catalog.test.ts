@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, test, vi } from "vitest";
-import { readConfig } from "../../service/config.ts";
+import { furtherVariables } from "../../infra/settings/catalog-settings.ts";
+import { readConfig, settingNames } from "../../service/config.ts";
 import { type Deployed, deployed } from "../support/stack.ts";
 
 const claimType = "kubernetes:core/v1:PersistentVolumeClaim";
@@ -59,6 +60,22 @@ describe("the catalog's pods", () => {
     const signIn = { clientId: "tiltyard-console", scope: "openid offline_access" };
     const stack = await withCatalog({ oidc: { ...oidc, ...signIn }, rateLimit: 200 });
     expect(readConfig(environmentOf(stack))).toMatchObject({ auth: { mode: "oidc", ...oidc, signIn }, rateLimit: 200 });
+  });
+
+  test("have each setting of the catalog either from the stack or from their environment", () => {
+    const ofStack = [
+      ...["ALLOW_INSECURE", "AUTH", "BOOTSTRAP_API_KEY", "DATABASE_URL", "DATA_DIR", "HOST", "ISOLATED_NAMESPACES"],
+      ...["OIDC_AUDIENCE", "OIDC_CLIENT_ID", "OIDC_ISSUER", "OIDC_JWKS_URL", "OIDC_SCOPE", "PORT", "RATE_LIMIT"],
+      ...["RAY_CLUSTERS", "RUNNER_API_KEY", "SECRETS_KEY_FILE", "VEND_CREDENTIALS", "VEND_S3_ROLE", "WAREHOUSE"],
+    ].map((name) => `TILTYARD_${name}`);
+    expect([...ofStack, ...furtherVariables].toSorted()).toEqual(settingNames.toSorted());
+  });
+
+  test("accept further settings of the catalog", async () => {
+    const environment = { TILTYARD_DROP_RETENTION: "7d", TILTYARD_OPEN_JOBS_PER_PRINCIPAL: 50 };
+    const stack = await withCatalog({ environment });
+    expect(readConfig(environmentOf(stack))).toMatchObject({ dropRetentionMs: 7 * 86_400_000 });
+    await expect(withCatalog({ environment: { TILTYARD_PORT: "80" } })).rejects.toThrow(/environment.*TILTYARD_PORT/);
   });
 
   test("warn that they use development authentication without an issuer", async () => {
@@ -124,6 +141,18 @@ describe("the catalog's pods", () => {
   test("get what an object store without identities asks for from a secret", async () => {
     const [container] = podOf(await withCatalog({ environmentSecret: "bucket-credentials" })).containers;
     expect(container.envFrom).toContainEqual({ secretRef: { name: "bucket-credentials" } });
+  });
+
+  test("mount the keys of the secrets of Functions from a secret, of which the state has only the name", async () => {
+    const pod = podOf(await withCatalog({ secretsKeySecret: "catalog-keys" }));
+    const [container] = pod.containers;
+    expect(container.env).toContainEqual({ name: "TILTYARD_SECRETS_KEY_FILE", value: "/etc/tiltyard/secrets/keys" });
+    const mount = { name: "secrets-keys", mountPath: "/etc/tiltyard/secrets", readOnly: true };
+    expect(container.volumeMounts).toContainEqual(mount);
+    const secret = { secretName: "catalog-keys", items: [{ key: "keys", path: "keys" }], defaultMode: 0o440 };
+    expect(pod.volumes).toContainEqual({ name: "secrets-keys", secret });
+    const { containers, volumes } = podOf(await withCatalog({}));
+    expect(JSON.stringify([containers, volumes])).not.toMatch(/secrets-keys|SECRETS_KEY/);
   });
 
   test("mount the tables of a file bucket at its path, like clients", async () => {
@@ -214,14 +243,14 @@ describe("a catalog on SQLite", () => {
 
 describe("Litestream", () => {
   test("sets the region of the bucket, because no role may request it", async () => {
-    const stack = await deployed("eks", { catalog: { litestream: true } });
+    const stack = await deployed("eks");
     const settings = JSON.parse(stack.one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
     const replica = { url: "s3://eks-backups-1234567/litestream", region: "eu-central-1" };
     expect(settings.dbs[0].replica).toMatchObject(replica);
   });
 
   test("writes to a bucket of its own on Google Cloud, which is not Ray's", async () => {
-    const { all, one } = await deployed("gke", { catalog: { litestream: true } });
+    const { all, one } = await deployed("gke");
     const members = all("gcp:storage/bucketIAMMember:BucketIAMMember").filter(
       ({ inputs }) => inputs.bucket === "gke-backups-1234567",
     );
@@ -393,6 +422,7 @@ describe("the way to the catalog", () => {
     expect(budget.inputs.spec).toEqual({
       maxUnavailable: 1,
       selector: { matchLabels: { "app.kubernetes.io/name": "tiltyard-catalog" } },
+      unhealthyPodEvictionPolicy: "AlwaysAllow",
     });
   });
 });

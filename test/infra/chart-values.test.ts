@@ -22,7 +22,7 @@ describe("values of charts", () => {
     expect(one(release, "nvidia").inputs.values).toMatchObject({ gfd: { enabled: true }, affinity: expect.anything() });
   });
 
-  test("of Kueue are merged too", async () => {
+  test("are merged for Kueue as well", async () => {
     const quota = { cpu: "8", memory: "8Gi" };
     const kueue = { controllerManager: { replicas: 2 } };
     const { one } = await deployed("existing", { quota, kueue: { source: "helm" }, chartValues: { kueue } });
@@ -49,11 +49,11 @@ describe("values of charts", () => {
     ["eks", { clusterAutoscaler: { autoDiscovery: {} } }, "clusterAutoscaler.autoDiscovery: must not be set"],
     ["gke", { clusterAutoscaler: {} }, 'chartValues: Unrecognized key: "clusterAutoscaler"'],
     ["existing", { kueue: {} }, "chartValues.kueue: requires kueue.source helm"],
-  ])("that are the stack's alone are refused with the reason: %s %j", async (variant, chartValues, message) => {
+  ])("are refused with the reason when only the stack may set them: %s %j", async (variant, chartValues, message) => {
     await expect(deployed(variant, { chartValues })).rejects.toThrow(message);
   });
 
-  test("of an operator that is there already are refused", async () => {
+  test("are refused for an operator that exists already", async () => {
     const settings = { operator: { source: "none" }, chartValues: { kuberayOperator: {} } };
     await expect(deployed("existing", settings)).rejects.toThrow("requires operator.source helm");
   });

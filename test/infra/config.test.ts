@@ -31,7 +31,20 @@ describe("settings that are not valid", () => {
     ["a namespace that is no name", "gke", { namespace: "My_Namespace" }, "namespace: must be lower-case letters"],
     ["a label domain that is none", "gke", { labelDomain: "ray" }, "labelDomain: must be a domain"],
     ["no project", "gke", { "gcp:project": "" }, "gcp:project: is required: pulumi config set gcp:project ID"],
-    ["a gap inside a setting", "gke", { clientPrincipals: ["user:FILL-IN"] }, "clientPrincipals: replace FILL-IN"],
+    ["a gap inside a setting", "gke", { clientPrincipals: ["user:FILL-IN"] }, "clientPrincipals.0: replace FILL-IN"],
+    ["a gap in a structure", "gke", { catalog: { image: "FILL-IN/a" } }, "catalog.image: replace FILL-IN"],
+    [
+      "litestream: yes",
+      "gke",
+      { catalog: { litestream: "on" } },
+      "catalog.litestream: must be true, false or {bucket: gs",
+    ],
+    [
+      "a quota without memory",
+      "gke",
+      { teams: [{ name: "vision", quota: { cpu: "8" } }] },
+      "teams.0.quota.memory: is required",
+    ],
     ["a gap", "gke", { "gcp:project": "FILL-IN" }, "gcp:project: replace FILL-IN with your value"],
     [
       "a zone for a region",
@@ -235,7 +248,7 @@ describe("settings that are not valid", () => {
     [
       "data to keep that nothing keeps",
       "gke",
-      { keepData: true },
+      { keepData: true, catalog: { litestream: false } },
       "keepData: the volume of SQLite is deleted with the cluster; use catalog.litestream or PostgreSQL",
     ],
     [
@@ -408,7 +421,7 @@ describe("settings that are not valid", () => {
       "maintenance.end: must be four hours after start, or later",
     ],
     ["addresses that are none", "gke", { network: { cidr: "10.0.0.0" } }, "network.cidr: must be a range of addresses"],
-  ])("are told with their path: %s on %s", (_, variant, settings, message) => {
+  ])("are reported with their path: %s on %s", (_, variant, settings, message) => {
     expect(() => parse(variant, settings)).toThrow(message);
   });
 
@@ -472,7 +485,7 @@ describe("settings", () => {
     expect(parse("gke", { ray: both }).ray).toMatchObject(both);
   });
 
-  test("put the catalog into a namespace of its own", () => {
+  test("place the catalog in a namespace of its own", () => {
     expect(parse("gke", { namespace: "features" }).catalog.namespace).toBe("features-catalog");
   });
 
@@ -499,7 +512,7 @@ describe("a token of Ray clusters", () => {
     ["an earlier operator", { operator: { version: "1.5.0" } }, "none"],
     ["an operator of unknown version", { operator: { source: "none" } }, "token"],
     ["a stack that turns it off", { ray: { auth: "none" } }, "none"],
-  ])("with %s", (_, settings, auth) => {
+  ])("is required or not as the versions allow: %s", (_, settings, auth) => {
     expect(parse("existing", settings).ray.auth).toBe(auth);
   });
 

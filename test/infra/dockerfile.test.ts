@@ -34,7 +34,8 @@ test("the image knows every workspace that the lockfile names", () => {
 
 test("the image starts by commands that are arguments, so that signals reach the catalog", () => {
   for (const command of [...of("ENTRYPOINT"), ...of("CMD")]) expect(() => JSON.parse(command)).not.toThrow();
-  expect(JSON.parse(of("ENTRYPOINT")[0] ?? "")).toEqual(["node", "service/main.ts"]);
+  const youngGeneration = ["--min-semi-space-size=16", "--max-semi-space-size=16"];
+  expect(JSON.parse(of("ENTRYPOINT")[0] ?? "")).toEqual(["node", ...youngGeneration, "service/main.ts"]);
   expect(of("HEALTHCHECK")).toHaveLength(1);
 });
 

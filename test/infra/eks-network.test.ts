@@ -73,7 +73,7 @@ describe("zones on EKS", () => {
     ]);
   });
 
-  test("of a group are those that offer its machine, unless the settings name them", async () => {
+  test("offer the machine of their group, unless the settings name them", async () => {
     expect(zonesOf(await stack, "gpu")).toEqual(["eu-central-1c", "eu-central-1d"]);
     expect(zonesOf(await stack, "cpu")).toHaveLength(3);
     const only = await deployed("eks", { nodePools: pools({ zones: ["eu-central-1d"] }) });
@@ -93,13 +93,13 @@ describe("zones on EKS", () => {
       /gpu cannot be in eu-central-1b: the zones of the network are/,
     ],
     [{ network: { zones: ["eu-central-1a", "eu-central-1b"] } }, /network.zones: EKS cannot be in eu-central-1b/],
-  ])("that cannot be are refused before anything is made: %j", async (settings, message) => {
+  ])("are refused before anything is created when they cannot be used: %j", async (settings, message) => {
     const { nodePools, ...others } = { nodePools: undefined, ...settings };
     const failed = deployed("eks", { ...others, ...(nodePools && { nodePools: nodePools() }) });
     await expect(failed).rejects.toThrow(message);
   });
 
-  test("of the core nodes are one with SQLite, whose volume is in one zone, and a group each otherwise", async () => {
+  test("are one for the core nodes with SQLite, whose volume has one zone, and one per group otherwise", async () => {
     expect(zonesOf(await stack, "core")).toEqual(["eu-central-1a"]);
     const several = await deployed("eks", { catalog: { database: "postgres" } });
     const groups = several.all(groupType).filter((each) => each.name.startsWith("eks-core"));
@@ -117,11 +117,11 @@ describe("zones on EKS", () => {
   }
 });
 
-describe("a network that is there", () => {
+describe("an existing network", () => {
   const vpc = (...letters: string[]) => ({ id: "vpc-1", privateSubnetIds: letters.map((each) => `subnet-${each}`) });
   const inIt = (network: object, settings: object = {}) => deployed("eks", { network, ...settings });
 
-  test("on EKS is used as it is: its subnets, in the zones that have the machine", async () => {
+  test("is used unchanged on EKS: its subnets in the zones that offer the machine", async () => {
     const network = { vpc: { ...vpc("a", "c"), publicSubnetIds: ["subnet-p"] } };
     const { one, resources } = await inIt(network, { catalog: { database: "postgres" } });
     const ec2 = resources.filter(({ type }) => /^aws:ec2\/(vpc|subnet|nat|route|eip|internet)/i.test(type));
@@ -136,7 +136,7 @@ describe("a network that is there", () => {
     expect(one("aws:rds/subnetGroup:SubnetGroup").inputs.subnetIds).toEqual(["subnet-a", "subnet-c"]);
   });
 
-  test("on EKS may have a private endpoint alone, and lets its load balancers in", async () => {
+  test("may have only a private endpoint on EKS, and admits its load balancers", async () => {
     const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
     const ingress = { host: "catalog.example.com", className: "alb", tlsSecret: "catalog-tls" };
     const { one } = await inIt({ vpc: vpc("a", "c"), publicEndpoint: false }, { catalog: { oidc, ingress } });
@@ -150,11 +150,11 @@ describe("a network that is there", () => {
     [{ vpc: vpc("a", "a") }, /are all in eu-central-1a; EKS wants two zones at least/],
     [{ vpc: { ...vpc("a", "c"), id: "vpc-2" } }, /subnet-a is in vpc-1, not in vpc-2/],
     [{ vpc: vpc("a", "c"), natGateways: "perZone" }, /network: Unrecognized key: "natGateways"/],
-  ])("on EKS is refused before anything is made when it cannot be: %j", async (network, message) => {
+  ])("is refused on EKS before anything is created when it cannot be used: %j", async (network, message) => {
     await expect(inIt(network)).rejects.toThrow(message);
   });
 
-  test("on GKE is used as it is, with its own ranges and way out", async () => {
+  test("is used unchanged on GKE, with its own ranges and egress", async () => {
     const own = {
       network: "projects/our-project/global/networks/ours",
       subnetwork: "projects/our-project/regions/europe-west4/subnetworks/ours",

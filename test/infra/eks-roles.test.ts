@@ -105,7 +105,7 @@ describe("the client role", () => {
     ]);
   });
 
-  test("may reach the cluster, list the bucket, and get, put, delete and head its objects", async () => {
+  test("may connect to the cluster, list the bucket, and read, write and delete its objects", async () => {
     expect(await policyOf("client")).toEqual([
       { Effect: "Allow", Action: ["eks:DescribeCluster", "eks:AccessKubernetesApi"], Resource: clusterArn },
       { Effect: "Allow", Action: ["s3:ListBucket"], Resource: bucketArn },
@@ -192,7 +192,7 @@ describe("the role of the service account", () => {
   });
 
   test("is held to the folder of a bucket that is shared", async () => {
-    const { one, all } = await deployed("eks", { bucket: "s3://ours/team/lance/" });
+    const { one, all } = await deployed("eks", { bucket: "s3://ours/team/lance/", catalog: { litestream: false } });
     expect(all("aws:s3/bucket:Bucket")).toEqual([]);
     const [, list, objects] = JSON.parse(one(policyType, "eks-ray").inputs.policy).Statement;
     expect([list.Resource, objects.Resource]).toEqual(["arn:aws:s3:::ours", "arn:aws:s3:::ours/team/lance/*"]);
@@ -231,21 +231,24 @@ describe("credentials for tables on EKS", () => {
   });
 });
 
-test("the bucket is encrypted, closed to the public, and protected", async () => {
-  const { one } = await stack;
-  expect(one("aws:s3/bucket:Bucket").protect).toBe(true);
-  expect(one("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock").inputs).toMatchObject({
-    blockPublicAcls: true,
-    blockPublicPolicy: true,
-    ignorePublicAcls: true,
-    restrictPublicBuckets: true,
-  });
-  expect(
-    one("aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration").inputs.rules,
-  ).toEqual([{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }]);
-  const [deny] = JSON.parse(one("aws:s3/bucketPolicy:BucketPolicy").inputs.policy).Statement;
-  expect(deny).toMatchObject({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } });
-});
+test.each(["bucket", "backups"])(
+  "the %s of the stack is encrypted, closed to the public, and protected",
+  async (name) => {
+    const { one } = await stack;
+    expect(one("aws:s3/bucket:Bucket", name).protect).toBe(true);
+    expect(one("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", name).inputs).toMatchObject({
+      blockPublicAcls: true,
+      blockPublicPolicy: true,
+      ignorePublicAcls: true,
+      restrictPublicBuckets: true,
+    });
+    expect(
+      one("aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration", name).inputs.rules,
+    ).toEqual([{ applyServerSideEncryptionByDefault: { sseAlgorithm: "AES256" } }]);
+    const [deny] = JSON.parse(one("aws:s3/bucketPolicy:BucketPolicy", name).inputs.policy).Statement;
+    expect(deny).toMatchObject({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } });
+  },
+);
 
 test("a client finds the cluster and its role by the outputs", async () => {
   expect((await stack).outputs).toMatchObject({

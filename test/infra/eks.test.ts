@@ -43,8 +43,8 @@ describe("the cluster on EKS", () => {
     expect((await stack).one("aws:cloudwatch/logGroup:LogGroup").importId).toBe("");
   });
 
-  test("patches nodes with the newest release of their image, a third of a group at a time", async () => {
-    const { one } = await stack;
+  test("patches nodes with the newest release of their image if asked, a third of a group at a time", async () => {
+    const { one } = await deployed("eks", { nodeRelease: "newest" });
     for (const [name, kind] of [
       ["core", "standard"],
       ["gpu", "nvidia"],
@@ -93,7 +93,9 @@ describe("the cluster on EKS", () => {
     const { values } = large.one("kubernetes:helm.sh/v3:Release", "autoscaler").inputs;
     expect(values.autoscalingGroups).toEqual([
       { name: "eks-eks-core-asg", minSize: 2, maxSize: 3 },
-      { name: "eks-eks-head-asg", minSize: 0, maxSize: 10 },
+      ...["", "-eu-central-1c", "-eu-central-1d"].map((zone) => ({
+        ...{ name: `eks-eks-head${zone}-asg`, minSize: 0, maxSize: 10 },
+      })),
       { name: "eks-eks-cpu-asg", minSize: 1, maxSize: 50 },
     ]);
     // Otherwise the autoscaler would find the groups by their tags, with the limits of EKS.
@@ -134,7 +136,7 @@ describe("the cluster on EKS", () => {
 
   test("encrypts the disks of its nodes, and keeps pods away from the identity of the machine", async () => {
     const templates = (await stack).all("aws:ec2/launchTemplate:LaunchTemplate");
-    expect(templates).toHaveLength(4);
+    expect(templates).toHaveLength(6);
     for (const { inputs } of templates)
       expect(inputs).toMatchObject({
         metadataOptions: { httpTokens: "required", httpPutResponseHopLimit: 1 },
@@ -153,7 +155,7 @@ describe("the cluster on EKS", () => {
   });
 });
 
-describe("what is kept of a stack on EKS", () => {
+describe("the retained resources of a stack on EKS", () => {
   test("is a last snapshot of its database with a unique name, with and without protection", async () => {
     const { one, outputs } = await deployed("eks", { catalog: { database: "postgres" }, deletionProtection: false });
     const { skipFinalSnapshot, finalSnapshotIdentifier } = one("aws:rds/instance:Instance").inputs;
@@ -168,7 +170,10 @@ describe("what is kept of a stack on EKS", () => {
     expect(ofBuckets.length).toBeGreaterThanOrEqual(12);
     for (const each of ofBuckets) expect(each.retainOnDelete).toBe(true);
     expect(outputs.keptOnDestroy).toEqual(["s3://eks-bucket-1234567", "s3://eks-backups-1234567"]);
-    expect((await stack).one("aws:s3/bucket:Bucket").retainOnDelete).toBe(false);
+    expect((await stack).all("aws:s3/bucket:Bucket").map(({ retainOnDelete }) => retainOnDelete)).toEqual([
+      false,
+      false,
+    ]);
     expect((await stack).outputs.keptOnDestroy).toEqual([]);
   });
 

@@ -40,7 +40,7 @@ describe("the cluster on GKE", () => {
     const open = await deployed("gke", { deletionProtection: false });
     const unprotected = open.one("gcp:container/cluster:Cluster");
     expect([unprotected.inputs.deletionProtection, unprotected.protect]).toEqual([false, false]);
-    expect(open.one("gcp:storage/bucket:Bucket").protect).toBe(false);
+    for (const each of open.all("gcp:storage/bucket:Bucket")) expect(each.protect).toBe(false);
   });
 
   test("can be called from where the settings say alone", async () => {
@@ -100,7 +100,7 @@ describe("the cluster on GKE", () => {
   });
 });
 
-describe("what is kept of a stack on GKE", () => {
+describe("the retained resources of a stack on GKE", () => {
   test("is a last backup of its database, whose user and tables are deleted with the instance", async () => {
     const { one, outputs } = await deployed("gke", { catalog: { database: "postgres" }, deletionProtection: false });
     expect(one("gcp:sql/databaseInstance:DatabaseInstance").inputs.settings.finalBackupConfig).toEqual({
@@ -113,7 +113,7 @@ describe("what is kept of a stack on GKE", () => {
     expect(outputs.keptOnDestroy).toEqual(["the final backup of the Cloud SQL instance, for 30 days"]);
   });
 
-  test("is its bucket when the settings say so, and one that was there", async () => {
+  test("is its bucket when the settings say so, and a bucket that existed before", async () => {
     const kept = await deployed("gke", { keepData: true, catalog: { litestream: true } });
     for (const each of kept.all("gcp:storage/bucket:Bucket")) expect(each.retainOnDelete).toBe(true);
     expect(kept.outputs.keptOnDestroy).toEqual(["gs://gke-bucket-1234567", "gs://gke-backups-1234567"]);
@@ -186,7 +186,7 @@ describe("the node pools on GKE", () => {
     expect(zonesOf(custom, "cpu")).toHaveLength(3);
   });
 
-  test("with a least number are born with nodes, and so the controllers open no pool of Ray", async () => {
+  test("start with nodes when they have a minimum, so that controllers open no pool of Ray", async () => {
     const { one } = await stack;
     expect(one(poolType, "core").inputs.initialNodeCount).toBe(1);
     expect(one(poolType, "head").inputs).not.toHaveProperty("initialNodeCount");
@@ -226,7 +226,7 @@ describe("the roles on Google Cloud", () => {
       "iam.gke.io/gcp-service-account": "gke-ray@our-project.iam.gserviceaccount.com",
     });
     expect(one(bucketMember, "ray-objects").inputs).toEqual({
-      bucket: one("gcp:storage/bucket:Bucket").inputs.name ?? "gke-bucket-1234567",
+      bucket: one("gcp:storage/bucket:Bucket", "bucket").inputs.name ?? "gke-bucket-1234567",
       role: "roles/storage.objectAdmin",
       member: "serviceAccount:gke-ray@our-project.iam.gserviceaccount.com",
     });
@@ -283,14 +283,17 @@ describe("the roles on Google Cloud", () => {
   });
 
   test("an existing bucket receives the permissions and is not created", async () => {
-    const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours" });
+    const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours", catalog: { litestream: false } });
     expect(all("gcp:storage/bucket:Bucket")).toEqual([]);
     expect(one(bucketMember, "ray-objects").inputs.bucket).toBe("ours");
     expect(outputs.bucketUri).toBe("gs://ours");
   });
 
-  test("of a bucket that is shared no account gets more than the folder", async () => {
-    const { all, one, outputs } = await deployed("gke", { bucket: "gs://ours/team/lance" });
+  test("grant no account more than its folder of a shared bucket", async () => {
+    const { all, one, outputs } = await deployed("gke", {
+      bucket: "gs://ours/team/lance",
+      catalog: { litestream: false },
+    });
     expect(all(bucketMember)).toEqual([]);
     const folder = one("gcp:storage/managedFolder:ManagedFolder");
     // The objects remain after the destruction of the stack.
@@ -307,7 +310,7 @@ describe("the roles on Google Cloud", () => {
   });
 
   test("the bucket of the stack is private and protected", async () => {
-    const bucket = (await stack).one("gcp:storage/bucket:Bucket");
+    const bucket = (await stack).one("gcp:storage/bucket:Bucket", "bucket");
     expect(bucket.inputs).toMatchObject({
       uniformBucketLevelAccess: true,
       publicAccessPrevention: "enforced",

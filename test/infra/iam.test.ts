@@ -129,7 +129,7 @@ test("no principal uses a bucket of the stack without TLS", async () => {
       expect(mayCall(await stack, role, { ...call, context: { "aws:SecureTransport": "false" } })).toBe(false);
 });
 
-test("of a bucket that is shared, each uses its folder alone", async () => {
+test("use only their own folders of a shared bucket", async () => {
   const inFolder = useOf("arn:aws:s3:::ours").map((call) =>
     call.action === "s3:ListBucket" ? call : { ...call, resource: "arn:aws:s3:::ours/team/lance/films.lance/1" },
   );

@@ -24,7 +24,7 @@ describe.each([
   const ray = { build: false };
   const withCache = deployed(variant, { ...settings[variant], rayLogs: true, ray, catalog: { litestream: true } });
 
-  test("of others are pulled from the cloud's registry, which has copies", async () => {
+  test("are pulled from the cloud's registry, which copies other registries", async () => {
     const { one, outputs, resources } = await withCache;
     expect(outputs).toMatchObject({
       rayImage: `${hub}/rayproject/ray:2.60.0-py312`,
@@ -37,7 +37,7 @@ describe.each([
     expect(refusals(resources)).toEqual([]);
   });
 
-  test("of a registry that is not copied stay what they are, and so do all without the setting", async () => {
+  test("stay unchanged when their registry is not copied or the setting is missing", async () => {
     const own = { catalog: { image: "ghcr.io/us/catalog:1" }, ray: { image: "registry.example.com:5000/ray:1" } };
     const { one, outputs } = await deployed(variant, { ...settings[variant], ...own });
     expect(outputs.rayImage).toBe("registry.example.com:5000/ray:1");
@@ -50,7 +50,7 @@ describe.each([
 });
 
 describe("the copies", () => {
-  test("on AWS are created at the first pull of a node, which has the right to it", async () => {
+  test("are created on AWS by the first pull of a node, which has the permission", async () => {
     const stack = await deployed("eks", settings.eks);
     const rules = stack.all("aws:ecr/pullThroughCacheRule:PullThroughCacheRule").map(({ inputs }) => inputs);
     expect(rules).toHaveLength(3);
@@ -77,7 +77,7 @@ describe("the copies", () => {
     expect(values.image.repository).toBe(`${aws}/k8s/autoscaling/cluster-autoscaler`);
   });
 
-  test("on Google Cloud are remote repositories, which the nodes of a cluster that is there may read", async () => {
+  test("are remote repositories on Google Cloud, which the nodes of an existing cluster may read", async () => {
     const { all } = await deployed("existing-gke", settings["existing-gke"]);
     const repositories = all("gcp:artifactregistry/repository:Repository").map(({ inputs }) => inputs);
     const remote = repositories.filter(({ mode }) => mode === "REMOTE_REPOSITORY");

@@ -156,7 +156,12 @@ test.each<[string, string, Settings, readonly string[]]>([
     { network: "10.0.0.0/16" },
     ["network: must be a structure, such as {cidr: 10.0.0.0/16}"],
   ],
-  ["an image without a name", "existing", { catalog: { image: "" } }, ["catalog.image: must not be empty"]],
+  [
+    "an image without a name",
+    "existing",
+    { catalog: { image: "" } },
+    ["catalog.image: must be the name of an image, e.g. registry.example.com/catalog:1"],
+  ],
   ["tags that are no map", "eks", { "aws:defaultTags": "team" }, ["aws:defaultTags: must be {tags: {KEY: VALUE}}"]],
   [
     "a role to assume that is no structure",

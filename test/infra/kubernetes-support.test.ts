@@ -52,10 +52,10 @@ test.each([
   ["1.30", "1.1"],
   ["1.31", "1.2"],
 ])(
-  "GKE's add-on on Kubernetes %s with operator %s stays valid, with a warning about its support",
+  "GKE's add-on on Kubernetes %s with operator %s stays valid until its extended support ends, with a warning",
   (kubernetes, its) => {
     const settings = { kubernetesVersion: kubernetes, operator: { source: "gke-addon", version: its } };
-    expect(warnings("gke", settings, "2026-11-25")).toEqual([
+    expect(warnings("gke", settings, "2026-06-15")).toEqual([
       expect.stringContaining(`Kubernetes ${kubernetes} on gke ended`),
     ]);
   },
@@ -72,7 +72,7 @@ describe("the Kubernetes API", () => {
   const openings = [{}, { authorizedNetworks: ["203.0.113.0/24", "0.0.0.0/0"] }];
 
   test.each(["gke", "eks"].flatMap((variant) => openings.map((network) => ({ variant, network }))))(
-    "on $variant is warned about when every address reaches it: $network",
+    "causes a warning on $variant when every address reaches it: $network",
     ({ variant, network }) => {
       expect(warnings(variant, { network }, "2026-06-15")).toEqual([
         expect.stringMatching(/^network.authorizedNetworks: the Kubernetes API accepts connections from every address/),

@@ -14,7 +14,7 @@ describe("metrics", () => {
     expect(resources.filter(({ type }) => type.includes("monitoring"))).toEqual([]);
   });
 
-  test("of Ray and of the catalog are shown to the Prometheus operator", async () => {
+  test("are scraped from Ray and the catalog by the Prometheus operator", async () => {
     const { one } = await deployed("existing", { monitoring: operator });
     const type = "kubernetes:monitoring.coreos.com/v1:PodMonitor";
     const ray = one(type, "ray-monitor").inputs;
@@ -31,7 +31,7 @@ describe("metrics", () => {
     });
   });
 
-  test("of Ray and of the catalog are shown to Google's managed Prometheus", async () => {
+  test("are scraped from Ray and the catalog by Google's managed Prometheus", async () => {
     const { one } = await deployed("gke", { monitoring: { collector: "google" } });
     const type = "kubernetes:monitoring.googleapis.com/v1:PodMonitoring";
     expect(one(type, "ray-monitor").inputs.spec).toMatchObject({
@@ -50,7 +50,7 @@ describe("metrics", () => {
     ["existing", operator, "monitoring"],
     ["existing", { ...operator, namespace: "prometheus" }, "prometheus"],
     ["gke", { collector: "google" }, "gmp-system"],
-  ])("on %s are let out to the collector %j, which reaches nothing else of Ray", async (variant, monitoring, where) => {
+  ])("are open on %s to the collector %j, which reaches nothing else of Ray", async (variant, monitoring, where) => {
     const { one } = await deployed(variant, { monitoring });
     const from = [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": where } } }];
     const rules: { from: object[]; ports: { port: number }[] }[] = one(networkPolicy, "ray-pods").inputs.spec.ingress;

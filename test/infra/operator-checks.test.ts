@@ -1,11 +1,17 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { refuseSecondVolume } from "../../infra/components/catalog/catalog-volume.ts";
+import { refuseOtherLevels } from "../../infra/components/namespace.ts";
 import { annotations } from "../../infra/components/ownership.ts";
+import { refuseSecondOperator } from "../../infra/components/ray/ray-definitions.ts";
 import {
+  type Foundations,
+  foundationsAnnotations,
   refuseAbandonedJobs,
+  refuseJobsAnywhere,
   refuseMoveFromJobs,
-  refuseSecondOperator,
-} from "../../infra/components/ray/ray-definitions.ts";
+} from "../../infra/components/ray/running-jobs.ts";
 import { setMocks } from "../support/pulumi-mocks.ts";
+import { deployed } from "../support/stack.ts";
 
 const labels = { "app.kubernetes.io/name": "kuberay-operator" };
 const release = { apiVersion: "", kind: "", metadata: { name: "" } };
@@ -46,68 +52,185 @@ test.each([undefined, ["--watch-namespace", "others,lancedb-other"], ["--watch-n
   },
 );
 
+test.each([
+  ["lancedb-vision,others", "watches lancedb, lancedb-vision already"],
+  ["others", undefined],
+])("an operator with the namespaces %s in its configuration file is known by them", async (watchNamespace, refusal) => {
+  const metadata = { name: "kuberay-operator", namespace: "kuberay-system" };
+  const containers = [{ command: ["/manager"], args: ["--config", "/etc/kuberay/config.yaml"] }];
+  const operator = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata,
+    spec: { template: { spec: { containers } } },
+  };
+  const live = {
+    find: async (_: string, kind: string, name: string) =>
+      kind === "ConfigMap"
+        ? { ...release, metadata: { name }, data: { "config.yaml": `watchNamespace: "${watchNamespace}"` } }
+        : undefined,
+    list: async () => [operator],
+    disown: async () => {},
+  };
+  const check = refuseSecondOperator(["lancedb", "lancedb-vision"], labels)(live, release);
+  if (refusal === undefined) await expect(check).resolves.toBeUndefined();
+  else await expect(check).rejects.toThrow(refusal);
+});
+
 test("an operator that the cluster manages itself is refused a second one", async () => {
   const managed = { "addonmanager.kubernetes.io/mode": "Reconcile" };
   await expect(check(undefined, managed)).rejects.toThrow("Set operator: {source: none}");
 });
 
-const valuesOf = (...watchNamespace: readonly string[]) => ({ values: { watchNamespace } });
+const before: Foundations = { namespaces: ["lancedb", "lancedb-vision"], serviceAccount: "ray", operator: "none" };
+const withoutTeam = { ...before, namespaces: ["lancedb"] };
 
-/** Removes the team `vision` from a stack, on a cluster with a Ray job and a Ray cluster in these namespaces. */
-function removeTeam(namespaces: { readonly RayJob?: string; readonly RayCluster?: string }): Promise<void> {
-  const list = async (apiVersion: string, kind: string) =>
-    Object.entries(namespaces)
-      .filter(([its]) => its === kind)
-      .map(([, namespace]) => ({ apiVersion, kind, metadata: { name: "features", namespace } }));
-  return refuseAbandonedJobs({ list }, valuesOf("lancedb"), valuesOf("lancedb", "lancedb-vision"));
+/** Updates a stack with these foundations, on a cluster with a Ray job or a Ray cluster of these kinds and namespaces. */
+function change(former: Foundations, wanted: Foundations, objects: readonly RayObject[]): Promise<void> {
+  return refuseAbandonedJobs(wanted)({ list: listOf(objects) }, namespaceOf(wanted), namespaceOf(former));
 }
 
-test.each(["RayJob", "RayCluster"])(
-  "a team with a %s is not removed, because only the operator deletes it",
-  async (kind) => {
-    await expect(removeTeam({ [kind]: "lancedb-vision" })).rejects.toThrow(
-      `the namespace lancedb-vision leaves the stack, but has the ${kind} features, which only the operator can delete. ` +
+type RayObject = readonly [kind: string, namespace: string, jobDeploymentStatus?: string];
+
+const listOf = (objects: readonly RayObject[]) => async (apiVersion: string, kind: string) =>
+  objects
+    .filter(([its]) => its === kind)
+    .map(([, namespace, jobDeploymentStatus]) => ({
+      ...{ apiVersion, kind, metadata: { name: "features", namespace }, status: { jobDeploymentStatus } },
+    }));
+
+const namespaceOf = (foundations: Foundations, urn = "urn:own") => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: {
+    name: foundations.namespaces[0] ?? "",
+    annotations: { ...foundationsAnnotations(foundations), [annotations.urn]: urn },
+  },
+});
+
+describe.each(["helm", "gke-addon", "none"] as const)("a stack with the operator %s", (operator) => {
+  const stack = { ...before, operator };
+
+  test.each(["RayJob", "RayCluster"])("keeps a team that has a %s", async (kind) => {
+    const removal = change(stack, { ...withoutTeam, operator }, [[kind, "lancedb-vision"]]);
+    await expect(removal).rejects.toThrow(
+      `the namespace lancedb-vision leaves the stack, but lancedb-vision has the ${kind} features, which depends on it. ` +
         "Cancel the jobs of the namespace, then: kubectl delete rayjobs,rayclusters --all --namespace lancedb-vision",
     );
-  },
-);
+  });
 
-test("a team without Ray jobs is removed next to jobs of others", async () => {
-  await expect(removeTeam({ RayJob: "lancedb", RayCluster: "others" })).resolves.toBeUndefined();
+  test("removes a team without Ray jobs next to jobs of others", async () => {
+    const objects: RayObject[] = [
+      ["RayJob", "lancedb"],
+      ["RayCluster", "others"],
+    ];
+    await expect(change(stack, { ...withoutTeam, operator }, objects)).resolves.toBeUndefined();
+  });
+
+  test("keeps the service account of running pods, and replaces it after they have ended", async () => {
+    const renamed = { ...stack, serviceAccount: "features" };
+    const refusal = "the service account ray leaves the stack, but lancedb has the";
+    await expect(change(stack, renamed, [["RayCluster", "lancedb"]])).rejects.toThrow(`${refusal} RayCluster`);
+    await expect(change(stack, renamed, [["RayJob", "lancedb", "Running"]])).rejects.toThrow(`${refusal} RayJob`);
+    await expect(change(stack, renamed, [["RayJob", "lancedb", "Complete"]])).resolves.toBeUndefined();
+  });
+
+  test("keeps its operator while a job depends on it, and an operator of others never", async () => {
+    const removed = { ...stack, operator: operator === "none" ? "helm" : "none" } as const;
+    const change_ = change(stack, removed, [["RayJob", "lancedb-vision", "Complete"]]);
+    if (operator === "none") await expect(change_).resolves.toBeUndefined();
+    else await expect(change_).rejects.toThrow("the operator leaves the stack, but lancedb-vision has the RayJob");
+  });
+});
+
+test("a cluster keeps its own operator while any of its namespaces has a Ray job", async () => {
+  await expect(refuseJobsAnywhere({ list: listOf([["RayCluster", "others"]]) })).rejects.toThrow(
+    "the operator leaves the stack, but others has the RayCluster features",
+  );
+  await expect(refuseJobsAnywhere({ list: listOf([]) })).resolves.toBeUndefined();
 });
 
 /** Renames the namespace `lancedb` of a stack, on a cluster with Ray jobs in these namespaces. */
-async function rename(jobs: readonly string[], homes: Readonly<Record<string, string>>): Promise<void> {
+async function rename(jobs: readonly string[], urn = "urn:own"): Promise<void> {
   await setMocks({ newResource: ({ name }) => ({ id: name, state: {} }), call: () => ({}) }, "tiltyard", "dev");
-  const operatorIn = (namespace: string, watched: string) => ({
-    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "kuberay-operator", namespace } },
-    spec: { template: { spec: { containers: [{ args: ["--watch-namespace", watched] }] } } },
-  });
-  const objects: Readonly<Record<string, readonly object[]>> = {
-    Namespace: Object.entries(homes).map(([name, urn]) => ({
-      metadata: { name, annotations: { [annotations.urn]: urn } },
-    })),
-    Deployment: [operatorIn("lancedb", "lancedb,lancedb-vision"), operatorIn("others", "others")],
-    RayJob: jobs.map((namespace) => ({ metadata: { name: "features", namespace } })),
-  };
   const live = {
     find: async () => undefined,
-    list: async (_: string, kind: string, selector: string) => {
-      if (kind === "Namespace") expect(selector).toBe("tiltyard.dev/stack=organization.tiltyard.dev");
-      return (objects[kind] ?? []) as never;
+    list: async (apiVersion: string, kind: string, selector: string) => {
+      if (kind !== "Namespace") return listOf(jobs.map((namespace) => ["RayJob", namespace]))(apiVersion, kind);
+      expect(selector).toBe("tiltyard.dev/stack=organization.tiltyard.dev");
+      return [namespaceOf(before, urn)];
     },
     disown: async () => {},
   };
-  await refuseMoveFromJobs(["features", "features-vision"], labels, async () => "urn:own")(live, release);
+  const wanted = { ...before, namespaces: ["features", "features-vision"] };
+  await refuseMoveFromJobs(wanted)(live, namespaceOf(wanted));
 }
 
 test.each(["lancedb", "lancedb-vision"])("a stack is not renamed while %s has a Ray job", async (namespace) => {
-  await expect(rename([namespace], { lancedb: "urn:own" })).rejects.toThrow(
-    `the namespace ${namespace} leaves the stack, but has the RayJob features, which only the operator can delete`,
+  await expect(rename([namespace])).rejects.toThrow(
+    `the namespace ${namespace} leaves the stack, but ${namespace} has the RayJob features`,
   );
 });
 
 test("a stack is renamed next to Ray jobs of others and of another platform of its program", async () => {
-  await expect(rename(["others", "features"], { lancedb: "urn:own" })).resolves.toBeUndefined();
-  await expect(rename(["lancedb"], { lancedb: "urn:another", others: "urn:own" })).resolves.toBeUndefined();
+  await expect(rename(["others", "features"])).resolves.toBeUndefined();
+  await expect(rename(["lancedb"], "urn:another")).resolves.toBeUndefined();
+});
+
+test("each platform records its foundations on its own namespace, whose changes are checked", async () => {
+  const teams = [{ name: "vision", clientPrincipals: ["group:vision"], namespace: "vision" }];
+  const { one } = await deployed("existing", { teams, operator: { source: "none", namespace: "kuberay" } });
+  const own = one("kubernetes:core/v1:Namespace", "ray");
+  expect(own.inputs.metadata.annotations).toMatchObject(
+    foundationsAnnotations({
+      namespaces: ["lancedb", "vision"],
+      serviceAccount: "geneva-service-account",
+      operator: "none",
+    }),
+  );
+  expect(own.hooks).toContain("existing-kubernetes-ray-moved");
+  expect(own.hooksOfUpdate).toContain("existing-kubernetes-ray-changed");
+  const gke = (await deployed("gke")).one("gcp:container/cluster:Cluster");
+  expect(gke.hooksOfUpdate).toEqual(["gke-addon"]);
+});
+
+test("a namespace with a Pod Security level of a person is refused before the first object", async () => {
+  const label = "pod-security.kubernetes.io/enforce";
+  const wanted = {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "lancedb", labels: { [label]: "baseline" } },
+  };
+  const check = (labels: Readonly<Record<string, string>>) =>
+    refuseOtherLevels(
+      {
+        find: async () => ({ ...wanted, metadata: { name: "lancedb", labels } }),
+        list: async () => [],
+        disown: async () => {},
+      },
+      wanted,
+    );
+  await expect(check({ [label]: "privileged" })).rejects.toThrow(
+    `the namespace lancedb has the label ${label}=privileged, and the stack sets baseline. Choose another namespace, or ` +
+      `remove the label: kubectl label namespace lancedb ${label}-`,
+  );
+  await expect(check({ [label]: "baseline" })).resolves.toBeUndefined();
+  // The stack replaces the labels of its own retained namespace.
+  await expect(check({ [label]: "privileged", "tiltyard.dev/stack": "this" })).resolves.toBeUndefined();
+});
+
+test.each([
+  ["lancedb-catalog", "data-catalog-0", "Export its catalog with the checkout that created it"],
+  ["former", "tiltyard-catalog", "Set catalog.namespace: former"],
+])("a catalog whose volume is %s/%s gets no second, empty one", async (namespace, name, advice) => {
+  await setMocks({ newResource: ({ name: its }) => ({ id: its, state: {} }), call: () => ({}) }, "tiltyard", "dev");
+  const claim = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace } };
+  const live = { find: async () => undefined, list: async () => [claim], disown: async () => {} };
+  const check = (keepVolume: boolean) =>
+    refuseSecondVolume({ namespace: "lancedb-catalog", settings: { keepVolume } })(live, claim);
+  await expect(check(true)).rejects.toThrow(
+    `the volume ${namespace}/${name} holds the catalog of this stack, and the catalog in lancedb-catalog would start ` +
+      `empty. ${advice}; catalog.keepVolume: false lets the catalog start without it`,
+  );
+  await expect(check(false)).resolves.toBeUndefined();
 });

@@ -109,7 +109,9 @@ describe("an object of a cluster outside the stack", () => {
   });
 
   test("has the id of its cluster, which another address does not change", async () => {
-    const kubeconfigOf = (host: string) => `apiVersion: v1\nkind: Config\nclusters: [{cluster: {server: ${host}}}]\n`;
+    const kubeconfigOf = (host: string) =>
+      `apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: ${host}}}]\n` +
+      "contexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a, user: {}}]\n";
     const deployedAt = (host: string) => deployed("existing", { kubeconfig: kubeconfigOf(host) });
     for (const { one } of [await deployedAt("https://one"), await deployedAt("https://other")]) {
       expect(one("pulumi:providers:kubernetes").inputs.clusterIdentifier).toBe("outside the stack");

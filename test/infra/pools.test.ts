@@ -80,7 +80,7 @@ describe("Arm machines", () => {
     expect(tolerations).toContainEqual({ key: "kubernetes.io/arch", operator: "Exists" });
   });
 
-  test("for workers alone need an image for both", async () => {
+  test("need an image for both architectures when only workers use Arm", async () => {
     const cpu = { machineType: arm.eks };
     const built = await withPools("eks", { cpu });
     expect(built.one("docker-build:index:Image", "ray-image").inputs.platforms).toEqual(["linux/amd64", "linux/arm64"]);

@@ -10,7 +10,7 @@ const registries = {
 
 describe("the images of Ray", () => {
   test.each(Object.entries(registries))(
-    "are built with what jobs need on %s, and run by their digests",
+    "are built with the packages of jobs on %s, and run by their digests",
     async (variant, registry) => {
       const packages = ["geneva==0.17.0"];
       const { one, outputs } = await deployed(variant, { ray: { packages, version: "2.55.0" } });

@@ -28,7 +28,7 @@ describe("logs of Ray", () => {
       const { pipeline } = JSON.parse(data[settingsFile.split("/").at(-1)]);
       // The side car reads the folder that Ray writes.
       const mounts = [...sideCar.volumeMounts, ...containers[0].volumeMounts];
-      const shared = mounts.filter(({ name }: { name: string }) => name === "ray");
+      const shared = mounts.filter(({ name }: { name: string }) => name === "ray-logs");
       expect(shared.map(({ mountPath }: { mountPath: string }) => mountPath)).toEqual([rayLogs.folder, rayLogs.folder]);
       expect(pipeline.inputs[0].path).toContain(`${rayLogs.folder}/session_latest/logs/*.log`);
       expect(pipeline.outputs).toMatchObject([{ name: "stdout", format: "json_lines" }]);

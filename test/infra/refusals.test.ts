@@ -58,7 +58,9 @@ describe("the clouds here", () => {
       { name: "cpu", role: "workerCpu", machineType: "m7i.xlarge" },
     ];
     const { resources } = await deployed("eks", { nodePools });
-    expect(refusals(resources)).toEqual(["eks-head: nothing tolerates the taint team"]);
+    expect(refusals(resources)).toEqual(
+      ["", "-eu-central-1c", "-eu-central-1d"].map((zone) => `eks-head${zone}: nothing tolerates the taint team`),
+    );
   });
 
   test("refuse what is asked for before what it needs", async () => {

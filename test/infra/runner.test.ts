@@ -1,4 +1,4 @@
-import { runnerRights, standbyRights } from "@tiltyard/protocol";
+import { runnerRights } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { templatesIn } from "../../runner/open-rayjobs.ts";
 import { type Deployed, deployed } from "../support/stack.ts";
@@ -10,7 +10,8 @@ function podOf({ one }: Deployed) {
 }
 
 function templatesOf({ one }: Deployed) {
-  return templatesIn(JSON.parse(one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"]), {});
+  const file = JSON.parse(one("kubernetes:core/v1:ConfigMap", "runner").inputs.data["runner.yaml"]);
+  return Object.fromEntries(templatesIn(file, {}));
 }
 
 describe.each(clouds)("the runner on %s", (variant) => {
@@ -122,23 +123,12 @@ describe("the settings of a runner", () => {
       "5",
       "--attempts",
       "1",
-      "--room-minutes",
+      "--capacity-timeout-minutes",
       "60",
-      "--standby-minutes",
-      "0",
       "--queue",
       "team-a",
     ];
     expect(podOf(stack).containers[0].args).toEqual(options);
-  });
-
-  test("keep a Ray cluster ready only if they say so, with the rights that this needs in each namespace of Ray", async () => {
-    const stack = await withRunner({ standbyMinutes: 15 }, { teams: [{ name: "vision" }] });
-    const { args } = podOf(stack).containers[0];
-    expect(args.slice(args.indexOf("--standby-minutes")).slice(0, 2)).toEqual(["--standby-minutes", "15"]);
-    const roles = stack.resources.filter(({ type, name }) => /:Role$/.test(type) && name.startsWith("runner"));
-    expect(roles.map(({ inputs }) => inputs.metadata.namespace).toSorted()).toEqual(["lancedb", "lancedb-vision"]);
-    for (const { inputs } of roles) expect(inputs.rules).toEqual([...runnerRights, ...standbyRights]);
   });
 
   test("mount the tables of a file bucket in jobs", async () => {
@@ -156,14 +146,14 @@ describe("the settings of a runner", () => {
     [{ rayClusters: { default: { workerGroups: [] } } }, "runner.rayClusters.default"],
     [
       { rayClusters: { default: { worker_groups: [{ num_cpu: 4 }] } } },
-      'runner.rayClusters.default.worker_groups.0: Unrecognized key: "numCpu"',
+      "runner.rayClusters.default.worker_groups.0: has no parameter num_cpu",
     ],
     [
       { rayClusters: { default: {}, gpu: { ray_version: "2.40.0" } } },
       "runner.rayClusters.gpu.ray_version: must be 2.43 or later",
     ],
     [{ maxJobs: 0 }, "runner.maxJobs"],
-    [{ standbyMinutes: -1 }, "runner.standbyMinutes"],
+    [{ capacityTimeoutMinutes: 0 }, "runner.capacityTimeoutMinutes"],
   ])("are refused when they cannot work: %j", async (runner, problem) => {
     await expect(withRunner(runner)).rejects.toThrow(problem);
   });
@@ -171,7 +161,7 @@ describe("the settings of a runner", () => {
   test.each([
     [{ runner: { enabled: false } }, true],
     [{ catalog: { enabled: false } }, false],
-  ])("leave it out when there is nothing to run: %j", async (settings, hasCatalog) => {
+  ])("omit the runner when it has nothing to run: %j", async (settings, hasCatalog) => {
     const { resources, outputs } = await deployed("gke", settings);
     expect(resources.filter(({ name }) => name.startsWith("runner"))).toEqual([]);
     expect(outputs).not.toHaveProperty("jobRayClusters");

@@ -7,9 +7,8 @@ const awsKey = "arn:aws:kms:eu-central-1:123456789012:key/1234-abcd";
 const googleKey = "projects/keys/locations/europe-west4/keyRings/ours/cryptoKeys/tables";
 
 describe("versions of objects", () => {
-  test.each(["eks", "existing-eks"])("on %s are kept for the configured time", async (variant) => {
-    const settings = { objectVersionDays: 30, catalog: { litestream: true } };
-    const { all } = await deployed(variant, settings);
+  test.each(["eks", "existing-eks"])("are kept for the configured time on %s", async (variant) => {
+    const { all } = await deployed(variant, { objectVersionDays: 30, catalog: { litestream: true } });
     const versionings = all("aws:s3/bucketVersioning:BucketVersioning");
     expect(versionings).toHaveLength(2);
     for (const { inputs } of versionings) expect(inputs.versioningConfiguration.status).toBe("Enabled");
@@ -24,9 +23,9 @@ describe("versions of objects", () => {
     }
   });
 
-  test.each(["gke", "existing-gke"])("on %s are kept for the configured time", async (variant) => {
+  test.each(["gke", "existing-gke"])("are kept for the configured time on %s", async (variant) => {
     const { one } = await deployed(variant, { objectVersionDays: 30 });
-    const { versioning, lifecycleRules } = one("gcp:storage/bucket:Bucket").inputs;
+    const { versioning, lifecycleRules } = one("gcp:storage/bucket:Bucket", "bucket").inputs;
     expect(versioning).toEqual({ enabled: true });
     expect(lifecycleRules).toContainEqual({
       action: { type: "Delete" },
@@ -36,7 +35,8 @@ describe("versions of objects", () => {
 
   test("are none unless the settings say so", async () => {
     expect((await deployed("eks")).all("aws:s3/bucketVersioning:BucketVersioning")).toEqual([]);
-    expect((await deployed("gke")).one("gcp:storage/bucket:Bucket").inputs.versioning).toBeUndefined();
+    for (const { inputs } of (await deployed("gke")).all("gcp:storage/bucket:Bucket"))
+      expect(inputs.versioning).toBeUndefined();
   });
 });
 
@@ -137,7 +137,7 @@ describe("a customer's key on Google Cloud", () => {
       expect(each.retainOnDelete).toBe(true);
   });
 
-  test("is for the bucket alone on a cluster that is there", async () => {
+  test("is for the bucket alone on an existing cluster", async () => {
     const { all, one } = await deployed("existing-gke", { encryptionKey: googleKey });
     expect(all("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember").map(({ name }) => name)).toEqual([
       "existing-key-storage",
@@ -147,7 +147,7 @@ describe("a customer's key on Google Cloud", () => {
 });
 
 describe("tags", () => {
-  test("of the provider are also on resources of AWS and drivers: machines, their disks, volumes of pods", async () => {
+  test("are those of the provider also on machines, their disks and volumes of pods on AWS", async () => {
     const { all, one } = await deployed("eks", { "aws:defaultTags": { tags: { team: "ml" } } });
     for (const { inputs } of all("aws:ec2/launchTemplate:LaunchTemplate")) {
       const types = inputs.tagSpecifications.map(({ resourceType }: { resourceType: string }) => resourceType);
@@ -159,7 +159,7 @@ describe("tags", () => {
     expect(JSON.parse(configurationValues).controller.extraVolumeTags).toEqual({ team: "ml" });
   });
 
-  test("of the provider are also on resources that Google creates", async () => {
+  test("are those of the provider also on resources that Google creates", async () => {
     const settings = { "gcp:defaultLabels": { team: "ml", stage: "test" }, catalog: { database: "postgres" } };
     const { all, one } = await deployed("gke", settings);
     const labels = { team: "ml", stage: "test" };
@@ -175,7 +175,7 @@ describe("tags", () => {
   });
 });
 
-describe("what cannot be kept so", () => {
+describe("resources that cannot be retained like this", () => {
   test.each<[string, Settings, string]>([
     ["eks", { encryptionKey: "key" }, "encryptionKey: must be the ARN of a key"],
     ["gke", { encryptionKey: awsKey }, "encryptionKey: must be projects/PROJECT/locations"],

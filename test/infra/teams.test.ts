@@ -117,7 +117,7 @@ describe("the bucket of teams on AWS", () => {
     ["eks", "eks-bucket-1234567", {}],
     ["existing-eks", "existing-bucket-1234567", {}],
     ["eks", "ours/lance", { bucket: "s3://ours/lance" }],
-  ])("on %s in %s is used by each in its folder alone", async (variant, bucket, more) => {
+  ])("is used on %s in %s by each team in its own folder only", async (variant, bucket, more) => {
     const stack = await deployed(variant, { ...settings[variant], ...more });
     const prefix = variant === "eks" ? "eks" : "existing";
     const roles = { vision: [`${prefix}-ray-vision`], speech: [`${prefix}-ray-speech`] };
@@ -172,7 +172,7 @@ describe("the bucket of teams on Google Cloud", () => {
     ["gke", "gke", undefined, "vision/"],
     ["existing-gke", "existing", undefined, "vision/"],
     ["gke", "gke", "gs://ours/lance", "lance/vision/"],
-  ])("on %s is used by each in a managed folder alone", async (variant, prefix, bucket, folder) => {
+  ])("is used on %s by each team in its own managed folder only", async (variant, prefix, bucket, folder) => {
     const { all, one } = await deployed(variant, { ...settings[variant], bucket });
     const grants = all("gcp:storage/managedFolderIamMember:ManagedFolderIamMember").map(({ inputs }) => inputs);
     const account = (name: string) => `serviceAccount:${name}@our-project.iam.gserviceaccount.com`;
@@ -193,7 +193,7 @@ describe("queues", () => {
   const kueue = { source: "helm" };
   const withQuotas = { ...settings.existing, quota, teams: [{ name: "vision", quota: { cpu: "8", memory: "32Gi" } }] };
 
-  test("let in as much as the quota of their namespace, by a Kueue that is there before them", async () => {
+  test("admit as much as the quota of their namespace, by a Kueue that starts before them", async () => {
     const { one, outputs } = await deployed("existing", { ...withQuotas, kueue });
     const chart = one("kubernetes:helm.sh/v3:Release", "ray-kueue");
     expect(chart.inputs).toMatchObject({ chart: "oci://registry.k8s.io/kueue/charts/kueue", version: "0.19.2" });

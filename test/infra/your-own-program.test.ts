@@ -1,6 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
-import { expect, test } from "vitest";
+import { amountOf, parseJobCluster } from "@tiltyard/protocol";
+import { expect, test, vi } from "vitest";
 import { ExistingCluster } from "../../infra/library.ts";
+import { capacityOf, shareOf } from "../../infra/machines.ts";
 import { cloudOutputs } from "../support/clouds.ts";
 import { setMocks } from "../support/pulumi-mocks.ts";
 
@@ -75,6 +77,35 @@ test("the example for EKS passes outputs of its cluster and of its bucket to the
   for (const account of ["features:geneva-service-account", "features-catalog:tiltyard-catalog"])
     expect(trust).toContain(`system:serviceaccount:${account}`);
 });
+
+test("the example for EKS has nodes for its Ray head, its workers and its controllers", async () => {
+  const asked = await mockProgram("eks-program", { databaseUrl: "postgres://u:hunter2@db:6000/t" });
+  vi.resetModules();
+  const program = await import("../../examples/eks-program/index.ts");
+  await new Promise((resolve) => program.catalogApiKey.apply(resolve));
+  await pulumi.runtime.disconnect();
+  const one = finder(asked);
+  const { instanceType, desiredCapacity } = one("eks:index:Cluster", "features") as unknown as NodesOfExample;
+  const node = shareOf(capacityOf(instanceType, "eks") ?? { cpus: 0, memoryGb: 0 }, 1);
+  const { rayClusters } = JSON.parse(String(one(":ConfigMap", "runner")?.data?.["runner.yaml"]));
+  const { headGroup, workerGroups, nodeSelectors } = parseJobCluster("job", rayClusters.default);
+  expect(nodeSelectors).toEqual({ head: {}, workerCpu: {}, workerGpu: {} });
+  const workers = workerGroups.flatMap((group) => Array.from({ length: group.maxReplicas }, () => group));
+  // Each of these needs a node of its own.
+  const pods = [headGroup, ...workers];
+  expect(pods.length).toBeLessThanOrEqual(desiredCapacity);
+  for (const { numCpus, memory } of pods) {
+    expect(numCpus).toBeLessThanOrEqual(node.cpus);
+    expect(amountOf(memory)).toBeLessThanOrEqual(node.memoryGb * 2 ** 30);
+  }
+  // The controllers run next to the head: two replicas of the catalog with half a CPU, the operator, and the runner.
+  expect(headGroup.numCpus + 2 * 0.5 + 0.1 + 0.1).toBeLessThanOrEqual(node.cpus);
+});
+
+interface NodesOfExample {
+  readonly instanceType: string;
+  readonly desiredCapacity: number;
+}
 
 test.each([
   [{ bucket: "tables" }, "bucket: must be s3://... or gs://... or file:///..., not tables"],

@@ -108,7 +108,7 @@ describe("a sign-in through an OIDC issuer", () => {
     expect(page.url()).toBe(`${catalog.url}/console#/jobs`);
   });
 
-  test("is one way beside keys, and the page may call nothing but the catalog and the issuer", async () => {
+  test("is an alternative to keys, and the page may call only the catalog and the issuer", async () => {
     const response = await page.goto(`${catalog.url}/console`);
     const policy = (await response?.headerValue("content-security-policy")) ?? "";
     expect(policy).toContain(`connect-src 'self' http://${issuer.host};`);

@@ -16,12 +16,16 @@ import {
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { describeProgress } from "../../client/commands/job-progress.ts";
+import { parseLocation } from "../../service/storage/location.ts";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
 import { insertTable } from "../../service/store/tables.ts";
 import { beginAttempt, heartbeat } from "../support/attempts.ts";
 import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
+import { functionColumns, registerFunction } from "../support/functions.ts";
+import { createFilms } from "../support/rows.ts";
+import { secretsKeyFile } from "../support/secrets.ts";
 import { required } from "./servers.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -34,7 +38,11 @@ let catalog: TestCatalog;
 beforeAll(async () => {
   const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   browser = await chromium.launch({ executablePath: required("TILTYARD_TEST_CHROMIUM"), args });
-  catalog = await startTestCatalog({ TILTYARD_DROP_RETENTION: "1h", TILTYARD_RAY_CLUSTERS: "default,gpu" });
+  catalog = await startTestCatalog({
+    TILTYARD_DROP_RETENTION: "1h",
+    TILTYARD_RAY_CLUSTERS: "default,gpu",
+    TILTYARD_SECRETS_KEY_FILE: secretsKeyFile(),
+  });
   for (const id of [["production"], ["production", "raw"], ["research"]]) await catalog.call("createNamespace", { id });
   await declareMany(["research"], 5_000);
   const films = await declare("films", { owner: "search" });
@@ -61,7 +69,7 @@ async function declareMany(namespace: readonly string[], count: number): Promise
       const name = `t${n}`;
       await insertTable(session, {
         identifier: [...namespace, name],
-        location: `file:///many/${name}`,
+        location: parseLocation(`file:///many/${name}`),
         properties: {},
       });
     }
@@ -391,14 +399,14 @@ describe("a table", () => {
       .getByText(/^\d small$/)
       .waitFor();
     await figure("Columns").getByText("6", { exact: true }).waitFor();
-    await row(page, /id_idx *id *BTREE *\d+ %, (no row|\d+) not indexed/i).waitFor();
-    await page.getByText(/Version \d+ by DeleteFromTable of bootstrap/).waitFor();
+    await row(page, /id_idx *id *BTREE *(all rows|\d+ %; \d+ rows? not indexed)/i).waitFor();
+    await page.getByText(/Version \d+: rows deleted by bootstrap/).waitFor();
     await row(page, "double").getByText("2 of 2 rows not filled").waitFor();
     const auto_build_index = [{ column: "caption", index_type: "BTREE", new_fragments: 1 }] as const;
     expect((await catalog.call("putTablePolicy", { id, auto_build_index: [...auto_build_index] })).status).toBe(200);
     await catalog.call("alterTableDropColumns", { id, columns: ["caption"] });
     await page.reload();
-    await page.getByText("No job can be opened: table studio$healthy has no column caption.").waitFor();
+    await page.getByText("no job can be opened: table studio$healthy has no column caption.").waitFor();
     await page.getByRole("button", { name: "Build an index" }).click();
     await page.getByRole("dialog").getByRole("combobox", { name: "Column" }).selectOption("title");
     await page.getByRole("dialog").getByRole("combobox", { name: "Type" }).selectOption("FTS");
@@ -428,13 +436,13 @@ describe("a table", () => {
       if (index !== undefined) await dialog.getByLabel("Also index the column").selectOption(index);
       await dialog.getByRole("button", { name: "Save the policy" }).click();
     };
-    const [compact, cleanUp] = ["Compact when so many fragments are small", "Clean up when so many versions are new"];
+    const [compact, cleanUp] = ["Compact at this number of small fragments", "Clean up at this number of new versions"];
     await edit({ [compact]: "8", [cleanUp]: "20" }, "id");
-    await page.getByText("when 8 fragments are small").waitFor();
-    await page.getByText("when 20 versions are new, and keep 1").waitFor();
-    await page.getByText("BTREE, when 1 fragments are new").waitFor();
+    await page.getByText("at 8 small fragments").waitFor();
+    await page.getByText("at 20 new versions; keeps 1").waitFor();
+    await page.getByText("BTREE, at 1 new fragment").waitFor();
     await edit({ [compact]: "", "Versions that a clean-up keeps": "5" });
-    await page.getByText("when 20 versions are new, and keep 5").waitFor();
+    await page.getByText("at 20 new versions; keeps 5").waitFor();
     const { properties = {} } = (await catalog.call("describeTable", { id: ["studio", "kept"] })).body;
     expect(Object.keys(properties).sort()).toEqual(["auto_build_index", "auto_clean_up"]);
     expect(complaints).toEqual([]);
@@ -460,6 +468,35 @@ describe("a table", () => {
     expect(await page.getByRole("row").count()).toBe(12);
   });
 
+  test("keeps what was typed in a dialog, and shows the error inside it", async () => {
+    const { page } = await signedIn();
+    await visit(page, "table/production/films?show=tags");
+    await page.getByRole("button", { name: "Create a tag" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Tag").fill("missing");
+    await dialog.getByLabel("Version").fill("999");
+    await dialog.getByRole("button", { name: "Create the tag" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "999" }).waitFor();
+    expect(await dialog.getByLabel("Tag").inputValue()).toBe("missing");
+  });
+
+  test("offers only the types of index that the column can have, and scrolls rows within a phone", async () => {
+    await createScenes("offered");
+    const { page } = await signedIn();
+    await visit(page, "table/studio/offered");
+    await page.getByRole("button", { name: "Build an index" }).click();
+    const choice = (name: string) => page.getByRole("dialog").getByRole("combobox", { name });
+    await choice("Column").selectOption("embedding");
+    expect(await choice("Type").locator("option").allTextContents()).toEqual(["IVF_FLAT", "IVF_PQ"]);
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.setViewportSize(phone);
+    for (const tab of ["data", "schema", "history"]) {
+      await visit(page, `table/studio/offered?show=${tab}`);
+      await page.getByText("Loading…").waitFor({ state: "detached" });
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+    }
+  });
+
   test("has no tabs if it does not exist", async () => {
     const { page } = await signedIn();
     await visit(page, "table/production/nothing");
@@ -482,7 +519,7 @@ describe("a table", () => {
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/changing?show=history");
     const version = (n: number) => page.locator("li.version").filter({ hasText: `Version ${n}` });
-    await version(2).getByText("InsertIntoTable").waitFor();
+    await version(2).getByText("rows inserted").waitFor();
     await version(2).getByText("loader").waitFor();
     await version(3).getByRole("button", { name: "Version 3" }).click();
     await version(3).getByText("3 rows deleted · 2 rows in all").waitFor();
@@ -497,12 +534,12 @@ describe("a table", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Create the tag" }).click();
     await version(2).locator(".badge").getByText("golden").waitFor();
     await version(2).getByRole("link", { name: "View data at this version" }).click();
-    await page.getByText("5 rows of version 2").waitFor();
+    await page.getByText("1–5 of 5, version 2").waitFor();
     await page.goBack();
     await version(2).getByRole("button", { name: "Version 2" }).click();
     await version(2).getByRole("button", { name: "Restore version 2" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Restore it" }).click();
-    await version(6).getByText("RestoreTable").waitFor();
+    await version(6).getByText("earlier version restored").waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -533,7 +570,7 @@ describe("a table", () => {
     await versions.filter({ hasText: "Version 2" }).getByText("golden").waitFor();
     expect(await versions.count()).toBe(3);
     await page.getByRole("button", { name: "dev" }).click();
-    await page.getByText("Made from main, version 3.").waitFor();
+    await page.getByText("Created from main, version 3.").waitFor();
     await versions.filter({ hasText: "Version 4" }).getByText("trial").waitFor();
     expect(await versions.count()).toBe(2);
     expect(complaints).toEqual([]);
@@ -624,17 +661,17 @@ describe("jobs", () => {
     await shown.getByText("starting").waitFor();
     expect(await bar.getAttribute("value")).toBeNull();
     await job.beat({ progress: { rows_total: 1000, rows_committed: 250 } });
-    await shown.getByText("250/1000 rows", { exact: true }).waitFor();
+    await shown.getByText("250/1,000 rows", { exact: true }).waitFor();
     expect(await portionOf(bar)).toBe(0.25);
     await job.beat({ progress: { rows_total: 1000, rows_committed: 500, rows_per_second: 50 } });
-    await shown.getByText("500/1000 rows, 50 rows/s, 10 s left").waitFor();
-    expect(describeProgress(await job.describe())).toMatch(/ 500\/1000 rows, 50 rows\/s, 10 s left$/);
+    await shown.getByText("500/1,000 rows, 50 rows/s, 10 s left").waitFor();
+    expect(describeProgress(await job.describe())).toMatch(/ 500\/1,000 rows, 50 rows\/s, 10 s left$/);
     expect(await portionOf(bar)).toBe(0.5);
     await job.beat({ progress: { rows_total: 1000, rows_committed: 1000 } });
     await job.alter("Succeeded");
     const ended = page.getByRole("region", { name: "Ended" }).getByRole("row").filter({ hasText: "studio$moving" });
     await ended.getByText("Succeeded").waitFor();
-    await ended.getByText("1000/1000 rows").waitFor();
+    await ended.getByText("1,000/1,000 rows").waitFor();
     expect(await shown.count()).toBe(0);
     await ended.getByRole("link", { name: "Fill double" }).click();
     await page.getByRole("heading", { level: 1, name: "Fill double" }).waitFor();
@@ -735,7 +772,7 @@ describe("jobs", () => {
     await recordError(job.route.slice("job/".length).split("/").join("$"));
     const { page, complaints } = await signedIn();
     await visit(page, job.route);
-    await page.getByText("100/1000 rows", { exact: true }).waitFor();
+    await page.getByText("100/1,000 rows", { exact: true }).waitFor();
     await job.beat({ progress: { rows_total: 1000, rows_committed: 600 } });
     await page.getByRole("img", { name: /^500 rows in \d+ s, [\d,]+ rows\/s$/ }).waitFor();
     // The catalog keeps the series.
@@ -787,11 +824,28 @@ describe("jobs", () => {
     await page.getByText("BTREE").waitFor();
   });
 
+  test("show how long a running job reports no progress", async () => {
+    const job = await openJob(await createScenes("hanging"));
+    const id = job.route.split("/").at(-1) ?? "";
+    await job.begin();
+    await using store = await openStore(catalog.database);
+    await store.write(async (session) => {
+      const found = await findJobById(session, id);
+      if (found !== undefined) await updateJob(session, { ...found, progressedAtMillis: Date.now() - 45 * 60_000 });
+    });
+    const { page } = await signedIn();
+    await visit(page, job.route);
+    await page.getByText(/The job has reported no progress since/).waitFor();
+    await visit(page, "jobs/studio");
+    const hanging = row(page, "Fill double").filter({ hasText: "hanging" });
+    await hanging.getByText(/no progress for 4\d min/).waitFor();
+  });
+
   test("say how to start a runner when none is connected", async () => {
     const job = await openJob(await createScenes("waiting"));
     const { page } = await signedIn();
     const advice = page.getByText(/“Fill double” has waited for a runner for 5 min/);
-    const command = page.getByText("npx tiltyard runner --local");
+    const command = page.getByText("tiltyard runner --local");
     await visit(page, job.route);
     await page.getByText("waiting for a runner").waitFor();
     expect(await command.count()).toBe(0);
@@ -845,12 +899,41 @@ describe("the columns of a table", () => {
     await page.getByRole("button", { name: "Fill double" }).click();
     await page.getByRole("heading", { level: 1, name: "Fill double" }).waitFor();
     const { jobs } = (await catalog.call("listJobs", { id: ["studio"], table: "studio$computed" })).body;
-    expect(jobs).toMatchObject([{ status: "Queued", parameters: { column: "double" } }]);
+    expect(jobs).toMatchObject([{ status: "Queued", column: "double" }]);
     expect(page.url()).toContain(jobs[0]?.job_id.split("$").join("/"));
     await page.goBack();
     await page.getByRole("button", { name: "Fill double" }).waitFor();
     await page.getByRole("link", { name: "Jobs" }).last().click();
     await row(page, "Fill double").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("are those of a Function, which its namespace shows and which cannot be dropped while they use it", async () => {
+    const id = await createFilms(catalog);
+    const namespace = id.slice(0, 1);
+    const version = await registerFunction(catalog, [...namespace, "double"]);
+    await catalog.call("remoteAlterTableAddColumns", {
+      id,
+      ...functionColumns(version, { value: "id" }, { $value: "d" }),
+    });
+    await registerFunction(catalog, [...namespace, "double"], { runtime: { env: { A: "1" } } });
+    await catalog.call("createSecret", { id: [...namespace, "token"], value: "never shown" });
+    const { page, complaints } = await signedIn();
+    await visit(page, `tables/${namespace}`);
+    await page.getByRole("region", { name: "Secrets of Functions" }).getByText("token").waitFor();
+    await row(page, /^double *1 *\(value: float64\) -> float64 *3\.12/).waitFor();
+    const drop = async (number: number) => {
+      await page.getByRole("button", { name: `Drop version ${number} of double` }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Drop the version" }).click();
+    };
+    await drop(1);
+    await page.getByRole("alert").filter({ hasText: "uses version 1" }).waitFor();
+    await drop(2);
+    await expect.poll(() => row(page, /^double *2/).count()).toBe(0);
+    await visit(page, `table/${id.join("/")}?show=schema`);
+    await row(page, /^d *LanceDB Function/).waitFor();
+    await page.getByRole("button", { name: "Fill d" }).click();
+    await page.getByRole("heading", { level: 1, name: "Fill d" }).waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -893,16 +976,15 @@ describe("the rows of a table", () => {
     await visit(page, "table/studio/scenes?show=data");
     const rows = page.getByRole("region", { name: "Rows" }).getByRole("row");
     const of = (text: string | RegExp) => rows.filter({ hasText: text });
-    await of("Opening")
-      .getByText(/^\[0\.5, 0\.5, .*, …\]$/)
-      .waitFor();
-    await of("Opening").getByText("64 items").waitFor();
+    await of("Opening").getByText("64 × float32", { exact: true }).waitFor();
+    expect(await page.getByRole("columnheader").allTextContents()).toContain("embedding64 × float32");
     await of(markup).getByText("6e 6f 20 69 6d 61 67 65").waitFor();
     await of(markup).getByText("8 bytes").waitFor();
     expect(await of(/^3/).getByText("null").count()).toBe(4);
     await of("Opening").getByRole("button", { name: "More like this" }).click();
     await page.getByText(/^The nearest to row \d by embedding\.$/).waitFor();
     expect(await page.getByRole("button", { name: "More like this" }).count()).toBe(0);
+    await page.getByRole("columnheader", { name: "Distance" }).waitFor();
     await page.getByRole("button", { name: "All rows" }).click();
     const image = page.getByRole("img", { name: /^PNG image, \d+ bytes$/ });
     await image.waitFor();
@@ -946,14 +1028,14 @@ describe("the rows of a table", () => {
     await catalog.call("deleteFromTable", { id, predicate: "n >= 40" });
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/long?show=data");
-    await page.getByText("20 rows of version 2, from row 1").waitFor();
+    await page.getByText("1–20 of 40, version 2").waitFor();
     await page.getByRole("button", { name: "Next rows" }).click();
-    await page.getByText("20 rows of version 2, from row 21").waitFor();
+    await page.getByText("21–40 of 40, version 2").waitFor();
     await page.getByRole("textbox", { name: "Filter" }).fill("n > 36");
     await page.getByRole("combobox", { name: "Sort by" }).selectOption("n");
     await page.getByRole("combobox", { name: "Order" }).selectOption("descending");
     await page.getByRole("button", { name: "Show" }).click();
-    await page.getByText("3 rows of version 2, from row 1").waitFor();
+    await page.getByText("1–3 of 3 matches, version 2").waitFor();
     const first = page.getByRole("region", { name: "Rows" }).getByRole("row").nth(1);
     await first.filter({ hasText: /^39/ }).waitFor();
     await page.getByRole("textbox", { name: "Version" }).fill("1");
@@ -964,10 +1046,16 @@ describe("the rows of a table", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     await page.getByText("Columns (2 of 2)").click();
     await page.getByRole("checkbox", { name: "note" }).uncheck();
-    await expect.poll(() => page.getByRole("columnheader").allTextContents()).toEqual(["n"]);
-    await page.getByRole("textbox", { name: "Filter" }).fill("n >");
-    await page.getByRole("button", { name: "Show" }).click();
-    await page.getByRole("alert").first().waitFor();
+    await expect.poll(() => page.getByRole("columnheader").allTextContents()).toEqual(["nint32"]);
+    for (const [filter, problem] of [
+      ["n >", /.+/],
+      ["missing > 1", /missing/],
+    ] as const) {
+      await page.getByRole("textbox", { name: "Filter" }).fill(filter);
+      await page.getByRole("button", { name: "Show" }).click();
+      await page.getByRole("alert").filter({ hasText: problem }).first().waitFor();
+    }
+    expect(await page.getByText("No rows.").count()).toBe(0);
     expect(complaints).toEqual([]);
   });
 
@@ -981,7 +1069,7 @@ describe("the rows of a table", () => {
     await page.getByText("No column is chosen.").waitFor();
     for (const name of ["column_199", "column_190"]) await page.getByRole("checkbox", { name }).check();
     const headers = page.getByRole("columnheader");
-    await expect.poll(() => headers.allTextContents()).toEqual(["column_190", "column_199"]);
+    await expect.poll(() => headers.allTextContents()).toEqual(["column_190int32", "column_199int32"]);
     await row(page, /^190199$/).waitFor();
     await page.getByRole("combobox", { name: "Sort by" }).selectOption("column_150");
     await page.getByRole("button", { name: "First 64" }).click();
@@ -996,19 +1084,19 @@ describe("the rows of a table", () => {
     await catalog.call("insertIntoTable", { id, branch: "trial" }, { body: rows([3]) });
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/forked?show=data");
-    await page.getByText("2 rows of version 1").waitFor();
+    await page.getByText("1–2 of 2, version 1").waitFor();
     await page.getByRole("combobox", { name: "Branch" }).selectOption("trial");
     await page.getByRole("button", { name: "Show" }).click();
-    await page.getByText("3 rows of version").waitFor();
+    await page.getByText("1–3 of 3, version").waitFor();
     await page.getByRole("combobox", { name: "Branch" }).selectOption("main");
     await page.getByRole("button", { name: "Show" }).click();
-    await page.getByText("2 rows of version 1").waitFor();
+    await page.getByText("1–2 of 2, version 1").waitFor();
     await page.getByRole("link", { name: "History" }).click();
     await page.getByRole("button", { name: "trial" }).click();
     const [version] = [page.locator("li.version").first()];
     await version.getByRole("button", { name: /^Version/ }).click();
     await version.getByRole("link", { name: "View data at this version" }).click();
-    await page.getByText("3 rows of version").waitFor();
+    await page.getByText("1–3 of 3, version").waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -6,11 +6,11 @@
 import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import getPort from "get-port";
+import { unusedPort } from "../../client/unused-port.ts";
 import { required } from "./servers.ts";
 
 const [port, folder = ""] = process.argv.slice(2);
-const emulatorPort = await getPort({ host: "127.0.0.1" });
+const emulatorPort = await unusedPort();
 const emulatorUrl = `http://127.0.0.1:${emulatorPort}`;
 const emulator = spawn(
   required("TILTYARD_TEST_FAKE_GCS_SERVER"),
@@ -24,7 +24,8 @@ process.on("exit", () => emulator.kill("SIGKILL"));
 process.on("SIGTERM", () => process.exit());
 emulator.on("exit", () => process.exit(1));
 
-createServer((request, response) => {
+// Google keeps idle connections longer than clients do. Node's default of 5 s would end a whole pool at a time.
+createServer({ keepAliveTimeout: 620_000 }, (request, response) => {
   const isRead = ["GET", "HEAD"].includes(request.method ?? "GET");
   const answered = isRead ? answer(request, response) : oneByOne(() => answer(request, response));
   answered.catch((error) => response.writeHead(502).end(String(error)));

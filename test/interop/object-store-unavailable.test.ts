@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { CatalogError } from "@tiltyard/protocol";
-import getPort from "get-port";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { unusedPort } from "../../client/unused-port.ts";
+import { close, listen } from "../../service/http/server/server.ts";
 import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
@@ -36,8 +38,8 @@ describe("an object store that cannot be used", () => {
   test.each([
     ["S3", "AWS_ENDPOINT_URL", () => openS3Store(bucket, { forcePathStyle: true })],
     ["Google Cloud Storage", "STORAGE_EMULATOR_HOST", () => openGcsStore(bucket)],
-  ])("is told as unavailable, without its address: %s", async (_, variable, open) => {
-    const host = `127.0.0.1:${await getPort({ host: "127.0.0.1" })}`;
+  ])("is reported as unavailable, without its address: %s", async (_, variable, open) => {
+    const host = `127.0.0.1:${await unusedPort()}`;
     vi.stubEnv(variable, `http://${host}`);
     vi.stubEnv("AWS_REGION", "us-east-1");
     vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
@@ -45,6 +47,26 @@ describe("an object store that cannot be used", () => {
     const store = open();
     // The uses run concurrently, because the libraries of the clouds retry for some seconds.
     await Promise.all(Object.values(uses(store, "folder")).map((use) => expectUnavailable(use, host)));
+  });
+
+  test.each([
+    ["S3", "AWS_ENDPOINT_URL", () => openS3Store(bucket, { forcePathStyle: true })],
+    ["Google Cloud Storage", "STORAGE_EMULATOR_HOST", () => openGcsStore(bucket)],
+  ])("is reported as unavailable when it truncates an object: %s", async (_, variable, open) => {
+    const server = createServer(({ url = "" }, response) => {
+      const isMetadata = url.includes("/o/") && !url.includes("alt=media");
+      if (isMetadata) return response.end(JSON.stringify({ generation: "1", size: "100", updated: new Date(0) }));
+      response.writeHead(200, { "content-length": 100, etag: '"1"' });
+      return response.write("x".repeat(50), () => response.destroy());
+    });
+    const url = await listen(server, { host: "127.0.0.1", port: 0 });
+    onTestFinished(() => close(server));
+    vi.stubEnv(variable, url);
+    vi.stubEnv("AWS_REGION", "us-east-1");
+    vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
+    const store = open();
+    await Promise.all([store.read, store.persist].map((use) => expectUnavailable(() => use("folder/key"), url)));
   });
 
   test("is reported as unavailable: local files", async () => {

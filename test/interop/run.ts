@@ -1,6 +1,8 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
- * served catalog. Most of these tests wait, so four lanes run at the same time, up to three of them with Ray.
+ * served catalog. Two lanes run at the same time, and use both cores: one has the tests with a shared Ray, the other one all others.
+ * `-k chaos` runs the random kills, of which each backfill lasts minutes; `recomputed` kills each part once. `-k jobs_in_s3` runs
+ * jobs with a store's own keys.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
  * local lancedb. pytest receives all others, e.g. `-k geneva`.
@@ -34,20 +36,26 @@ const fastTests = [
   "pylance",
   "remote_branches",
   "remote_tables",
+  "types",
 ];
 const jvmTests = ["clients", "client_pages"];
 /** Tests that wait for the timeouts of stores. */
 const faultTests = ["faulty_store", "made_again"];
-/** Interrupted jobs, and the programs of the clients' pages: about half of the tests with the shared runner by duration. */
-const secondLaneWithRay = ["chaos", "client_pages", "clients", "maintenance", "recomputed"];
+/** Tests that last too long for each change. `vending` also runs a job in S3. */
+const onDemand = ["chaos", "jobs_in_s3"];
 /** Jobs without a runner, or with a runner of the test. */
-const testsWithoutSharedRunner = ["job_attempt", "jobs_in_s3", "needs", "past_the_catalog", "remote_paths", "vending"];
+const testsWithoutSharedRunner = ["job_attempt", "needs", "past_the_catalog", "remote_paths", "vending"];
 const testsWithoutRay = [
   "authentication",
   "bench",
   "concurrency",
   "datasets",
   "duckdb",
+  "function_child",
+  "function_environment",
+  "function_refresh",
+  "function_state",
+  "functions",
   "generated_client",
   "lancedb",
   "newest_protocol",
@@ -58,7 +66,9 @@ const testsWithoutRay = [
   "remote_tables",
   "replicas",
   "schema_metadata",
+  "transport_faults",
   "two_processes",
+  "types",
 ];
 
 type Tools = Readonly<Record<`TILTYARD_TEST_${string}`, string>>;
@@ -136,22 +146,18 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
 
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const others = filesOf([...testsWithoutRay, ...faultTests, ...testsWithoutSharedRunner]);
-  const secondLane = filesOf(secondLaneWithRay);
+  const others = filesOf([...testsWithoutRay, ...faultTests, ...testsWithoutSharedRunner, ...onDemand]);
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
-    .filter((file) => !others.includes(file) && !secondLane.includes(file));
+    .filter((file) => !others.includes(file));
   const lanes: readonly (readonly Part[])[] = [
     [clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
-    [clientsPart("interrupted jobs and the clients' pages", "not jvm", secondLane, tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
-      vitestPart("our own clients", "interop"),
-    ],
-    [
       clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools),
+      vitestPart("our own clients", "interop"),
       clientsPart("jobs without the shared runner", "not jvm", filesOf(testsWithoutSharedRunner), tools),
     ],
   ];

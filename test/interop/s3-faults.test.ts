@@ -17,10 +17,10 @@ const commits = 40;
 const Bucket = "tiltyard-faults";
 /** The maximum length of runs of failed and of successful requests, which exceeds the retries of AWS's library. */
 const rowMax = 12;
-const troubles: readonly Fault[] = [faults.refused, faults.failed, faults.answerLost];
+const troubles: readonly Fault[] = [faults.refused, faults.failed, faults.answerLost, faults.truncated];
 const sweptWithinMs = 60_000;
 
-test("what was acknowledged over an S3 that fails, answers nothing or loses its answers is there", {
+test("acknowledged versions survive an S3 that fails, does not respond, or loses or truncates its responses", {
   timeout: 400_000,
 }, async () => {
   const aws = await startAws();
@@ -67,6 +67,7 @@ test("what was acknowledged over an S3 that fails, answers nothing or loses its 
     refused: expect.toSatisfy(isPositive),
     failed: expect.toSatisfy(isPositive),
     answerLost: expect.toSatisfy(isPositive),
+    truncated: expect.toSatisfy(isPositive),
     hangs: 1,
   });
 

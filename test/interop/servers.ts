@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
-import getPort from "get-port";
 import { type LocalRay, startLocalRay } from "../../client/ray/local-ray.ts";
+import { unusedPort } from "../../client/unused-port.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** A server for the tests of clients in a separate process. */
@@ -15,7 +15,7 @@ const startDeadlineMs = 60_000;
 
 /** Starts an AWS that moto serves. */
 export async function startAws(): Promise<TestServer> {
-  const port = await getPort({ host: "127.0.0.1" });
+  const port = await unusedPort();
   const python = required("TILTYARD_TEST_PYTHON");
   const child = spawn(python, ["-m", "moto.server", "-H", "127.0.0.1", "-p", `${port}`], { stdio: "ignore" });
   return serving(child, `http://127.0.0.1:${port}`, "/moto-api/");
@@ -23,7 +23,7 @@ export async function startAws(): Promise<TestServer> {
 
 /** Starts a Google Cloud Storage that fake-gcs-server serves from files. */
 export async function startGcs(): Promise<TestServer> {
-  const port = await getPort({ host: "127.0.0.1" });
+  const port = await unusedPort();
   const program = join(import.meta.dirname, "gcs-server.ts");
   const folder = temporaryFolder("tiltyard gcs ");
   const child = spawn(process.execPath, [program, `${port}`, folder], { stdio: ["ignore", "ignore", "inherit"] });

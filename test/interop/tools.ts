@@ -21,7 +21,7 @@ export function prepareEngines(): string {
   return prepareVenv("engines", "bin/python", join(here, "engines"));
 }
 
-/** Prepares schemathesis, separate from the clients because its pins differ. @returns The path of the program. */
+/** Prepares schemathesis and openapi-python-client, separate from the clients because its pins differ. @returns The path of schemathesis. */
 export function prepareSchemathesis(): string {
   return prepareVenv("schemathesis", "bin/schemathesis", join(here, "schemathesis"));
 }

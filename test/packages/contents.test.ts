@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, posix } from "node:path";
+import ts from "typescript";
 import { describe, expect, inject, test } from "vitest";
 import { catalogImage, rayImage, sourceFiles } from "../../infra/image-sources.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -17,6 +18,7 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   protocol: [...library, "api-document/examples.json"],
   client: library,
   console: [...library, "assets/*.{css,html,js,svg}"],
+  "lance-worker": library,
   service: programs,
   runner: [...programs, "job/requirements.txt", "job/tiltyard/**/*.py"],
   infra: [...library, "PulumiPlugin.yaml"],
@@ -43,6 +45,18 @@ test("every workspace but the tests is a package, and Python has two files", () 
   const npm = names.map((name: string) => `${name === "tiltyard" ? name : `tiltyard-${name}`}-${version}.tgz`);
   const python = [`tiltyard-${version}-py3-none-any.whl`, `tiltyard-${version}.tar.gz`];
   expect(readdirSync(packages).sort()).toEqual([...npm, ...python].sort());
+});
+
+test("the compiler finds each export of a workspace by its path, because it emits no module that it found in node_modules", () => {
+  const { config } = ts.readConfigFile("packaging/tsconfig.json", (path) => readFileSync(path, "utf8"));
+  const exported = Object.keys(contents).flatMap((workspace) => {
+    const manifest = JSON.parse(readFileSync(`${workspace}/package.json`, "utf8"));
+    return Object.entries(manifest.exports ?? {}).map(([name, path]) => [
+      posix.join(manifest.name, name),
+      [posix.join("..", workspace, String(path))],
+    ]);
+  });
+  expect(config.compilerOptions.paths).toEqual(Object.fromEntries(exported));
 });
 
 describe.each(Object.keys(contents))("the package of %s", (name) => {

@@ -32,7 +32,7 @@ await pulumi.runtime.disconnect();
 `;
 
 function expectDone({ code, stdout, stderr }: Followed): void {
-  expect(code, `${stdout}\n${stderr}`).toBe(0);
+  expect(code, `stderr: ${stderr}\nstdout: ${stdout}`).toBe(0);
 }
 
 describe.concurrent("from packages alone", () => {

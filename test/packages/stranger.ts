@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import getPort from "get-port";
+import { unusedPort } from "../../client/unused-port.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { prepare, run } from "../support/tools.ts";
 import type { Path } from "./page.ts";
@@ -40,7 +40,7 @@ export interface Followed {
 /** Follows the instructions of a page in an empty folder, with only the packages of this checkout. */
 export async function follow({ files, commands }: Path, packages: string, node: 22 | 24): Promise<Followed> {
   const folder = temporaryFolder("stranger-");
-  const port = await getPort({ host: "127.0.0.1" });
+  const port = await unusedPort();
   const here = (text: string) => text.replaceAll(pagePort, `127.0.0.1:${port}`);
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });

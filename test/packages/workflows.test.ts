@@ -31,12 +31,6 @@ describe("the workflows", () => {
     expect(status).toBe(0);
   });
 
-  test("pin actions by commits, but for the one whose makers ask for a branch", () => {
-    const used = workflows.flatMap((file) => [...readFileSync(file, "utf8").matchAll(/uses: (\S+)/g)]);
-    const loose = used.map(([, action = ""]) => action).filter((action) => !/@[0-9a-f]{40}$/.test(action));
-    expect(loose).toEqual(["./.github/workflows/ci.yml", "pypa/gh-action-pypi-publish@release/v1"]);
-  });
-
   test.each(workflows)("grant the token of a run only the rights that a job requests: %s", (file) => {
     expect(parse(readFileSync(file, "utf8")).permissions).toEqual({ contents: "read" });
   });

@@ -89,8 +89,8 @@ test("an empty database is refused while the warehouse has tables of a catalog: 
   writeFileSync(join(table, "1.manifest"), "");
   const settings = { TILTYARD_DATABASE_URL: target.url, TILTYARD_DATA_DIR: folder, TILTYARD_PORT: "0" };
   // The first attempt creates the schema.
-  for (const command of [["serve"], ["keys", "list"]]) {
-    const { code, stderr } = await runCatalogCommand(command, settings);
+  for (let time = 0; time < 2; time += 1) {
+    const { code, stderr } = await runCatalogCommand(["serve"], settings);
     expect([code, stderr]).toEqual([1, expect.stringContaining("Repeat an interrupted tiltyard-catalog move")]);
     expect(stderr).toContain("ns/t-0123456789ab.lance");
     expect(stderr).not.toContain("    at ");

@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startCommitter } from "../support/committer.ts";
 import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
+import { countAcknowledged, createServiceProcess, expectAllKept } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const adminKey = "admin-key-of-the-outage-0123456789";
+const crashes = 8;
+/** The maximum number of commits before a crash. */
+const commitsPerCrashMax = 20;
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -70,45 +75,33 @@ test("an outage of the database is answered with 503 and over when it is back, a
     expect(stdout + stderr).not.toContain(secret);
 });
 
-test("a database that is unavailable when the service starts is migrated and used when it is back", async () => {
-  await runSql(server.urlOf("postgres"), "create database late");
-  await server.stop("fast");
-  const program = startProgram(["service/main.ts", "serve"], {
-    ...settings(),
-    TILTYARD_DATABASE_URL: server.urlOf("late"),
-  });
-  const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
-  const create = () => fetch(`${url}/v1/namespace/late/create`, { method: "POST", headers: { "x-api-key": adminKey } });
-  for (let time = 0; time < 2; time++) {
-    const refused = await create();
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
-    expect(await refused.json()).toMatchObject({ code: 17, detail: expect.not.stringContaining("127.0.0.1") });
-    expect((await fetch(`${url}/health/ready`)).status).toBe(503);
-    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+test("a service keeps the versions that it acknowledged when its database crashes in the middle of commits", async () => {
+  await runSql(server.urlOf("postgres"), "create database commits");
+  await using service = createServiceProcess(undefined, { TILTYARD_DATABASE_URL: server.urlOf("commits") });
+  await service.start();
+  const [own, shared] = [await service.declare("own"), await service.declare("shared")];
+  const writers = [own, shared, shared].map((table, index) => ({
+    table,
+    committer: startCommitter(service, table, `writer ${index}`),
+  }));
+  for (let crash = 1; crash <= crashes; crash += 1) {
+    const before = countAcknowledged(writers);
+    const commits = Math.ceil(Math.random() * commitsPerCrashMax);
+    await expect.poll(() => countAcknowledged(writers), { interval: 1 }).toBeGreaterThanOrEqual(before + commits);
+    await server.stop("immediate");
+    await server.start();
   }
-
-  await server.start();
-  await expect.poll(async () => (await fetch(`${url}/health/ready`)).status).toBe(200);
-  const answers = await Promise.all([create(), create(), create()]);
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
-  program.child.kill("SIGTERM");
-  const { code, stdout, stderr } = await program.finished;
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/cannot use its database at postgres:\/\/127\.0\.0\.1.*ECONNREFUSED.*answered with 503/);
-  for (const secret of [password, encodeURIComponent(password), adminKey])
-    expect(stdout + stderr).not.toContain(secret);
+  await Promise.all(writers.map(({ committer }) => committer.stop()));
+  await expectAllKept(service, writers);
 });
 
-test("a service that is stopped while its database is unavailable ends well, and a command says what is wrong", async () => {
+test("a service whose database is unavailable ends at its start, and says why without the password", async () => {
   const away = { ...settings(), TILTYARD_DATABASE_URL: server.urlOf("catalog").replace(/:\d+\//, ":1/") };
-  const program = startProgram(["service/main.ts", "serve"], away);
-  await program.printed("curl");
-  program.child.kill("SIGTERM");
-  expect((await program.finished).code).toBe(0);
-  const { code, stderr } = await runCatalogCommand(["keys", "list"], away);
+  const { code, stdout, stderr } = await runCatalogCommand(["serve"], away);
   expect(code).toBe(1);
   expect(stderr).toMatch(/The catalog cannot use its database at postgres:\/\/127\.0\.0\.1.*ECONNREFUSED/);
   expect(stderr).not.toContain("    at ");
+  for (const secret of [password, encodeURIComponent(password)]) expect(stdout + stderr).not.toContain(secret);
 });
 
 test.each([
@@ -123,7 +116,7 @@ test.each([
     'database "nothing" does not exist',
   ],
   ["a server that speaks no TLS", (url: string) => `${url}?sslmode=require`, "does not support SSL"],
-])("%s is told at the start, without the password", async (_, change, message) => {
+])("%s is reported at the start, without the password", async (_, change, message) => {
   const changed = { ...settings(), TILTYARD_DATABASE_URL: change(server.urlOf("catalog")) };
   const { code, stdout, stderr } = await runCatalogCommand(["serve"], changed);
   expect(code).toBe(1);

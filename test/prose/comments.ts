@@ -16,7 +16,7 @@ const instructions = /^(?:@ts-|biome-ignore|eslint|noqa|type:|pragma|#|!|(?:\/\/
 
 export function proseOf(path: string, source: string): Prose {
   if (path.endsWith(".md")) return { text: source, sourceLines: source.split("\n").map((_line, index) => index + 1) };
-  const pattern = /\.[tj]s$/.test(path) ? slashes : hashes;
+  const pattern = /\.[tj]sx?$/.test(path) ? slashes : hashes;
   const text: string[] = [];
   const sourceLines: number[] = [];
   let previousLine = 0;

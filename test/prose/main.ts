@@ -1,6 +1,6 @@
 /**
- * Checks the prose of the project with textlint, as part of `npm run check`: Markdown files and the comments
- * of source files. The rules are in rules.ts, CONTRIBUTING.md explains them. Arguments are paths; the default is all
+ * Checks the prose of the project with textlint, as part of `npm run check`: Markdown files, and the comments,
+ * test titles, error messages and console texts of source files. The rules are in rules.ts, CONTRIBUTING.md explains them. Arguments are paths; the default is all
  * files.
  */
 import { spawnSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { problemsOf } from "./rules.ts";
 
 const root = join(import.meta.dirname, "../..");
-const types = ["ts", "js", "md", "py", "yaml"];
+const types = ["ts", "tsx", "js", "md", "py", "yaml"];
 /** These files contain the rejected words. */
 const excluded = ["test/prose/"];
 

@@ -17,13 +17,15 @@ const all: readonly AnyContract[] = [contracts, managementContracts, remoteContr
 
 /** The names of texts that Lance does not parse as SQL. A field with a new name is an sqlExpression, or is added here. */
 const otherText = new Set(
-  `api_key api_key_id auth_token base_tokenizer behavior branch claim client_secret cluster column column_name column_names columns
-  context.* distance_type e_tag error_handling.* field_metadata.* from_branch id image index_name index_type input_columns job_id
-  key lance_tokenizer language like like_row limit location log_tail manifest manifest_checksum manifest_path metadata.* metric_type mode name
-  namespace new_id new_namespace new_namespace_id new_table_name offset on operator output_schema page_token partition_by
-  partition_by_indexed_column path platform.* principal properties properties.* reason rename since_millis sort source_query status
-  storage_options storage_options.* struct_field table tag terms timeout type udf udf_backend udf_name udf_version udtf udtf_name
-  udtf_sha udtf_version until_millis value vector_column version`.split(/\s+/),
+  `api_key api_key_id arrow_type auth_token base_tokenizer behavior branch channels claim client_secret cluster column column_name
+  column_names columns columns.* context.* data digest distance_type e_tag entrypoint env.* error_handling.* error_message error_policy
+  error_type field_metadata.* from_branch id image index_name index_type initialization.* input_bindings input_columns input_schema job_id
+  key kind lance_tokenizer language like like_row limit location log_tail manifest manifest_checksum manifest_digest manifest_path
+  metadata.* metric_type mode name namespace namespace_path new_id new_namespace new_namespace_id new_table_name object_id offset on
+  operator output_name output_schema packages page_token parameter partition_by partition_by_indexed_column path platform.* principal
+  priority properties properties.* python_version reason rename result_field signature since_millis sort source_query status
+  storage_options storage_options.* struct_field table tag terms timeout type udf udf_backend udf_name udf_version udtf udtf_name udtf_sha
+  udtf_version until_millis value variable vector_column version`.split(/\s+/),
 );
 /** Paths with names that are an expression elsewhere: words of a full-text query, and a filter that the catalog evaluates. */
 const otherPaths =
@@ -189,5 +191,50 @@ describe("an expression is refused", () => {
     ["a list without an end", `n IN (${Array(70_000).fill("1").join()})`, "tokens"],
   ])("%s", (_, sql, problem) => {
     expect(problemOfSql(sql)).toContain(problem);
+  });
+});
+
+describe("a function whose cost is a product of lengths", () => {
+  test.each([
+    ...[
+      "levenshtein(a, b) < 3",
+      "levenshtein(repeat(a, 60000), repeat(a, 59999)) >= 0",
+      "levenshtein(left(a, 257), b) < 3",
+    ],
+    ...[
+      "levenshtein(left(a, -1), b) < 3",
+      "levenshtein(left(a, 9) || c, b) < 3",
+      "levenshtein(upper(left(a, 9)), b) < 3",
+    ],
+    ...["strpos(a, b) > 0", "INSTR(a, b) > 0", `strpos(a, '${"x".repeat(257)}') > 0`, "contains_tokens(a, b)"],
+    ...[
+      "btrim(a, b) = ''",
+      "ltrim(a, b || 'x') = ''",
+      "rtrim(a, b) = ''",
+      "trim(a, b) = ''",
+      "trim(both b from a) = ''",
+    ],
+    ...["array_has_all(a, b)", "list_has_all(range(0, 9), range(0, 9))", "`levenshtein`(a, b) < 3"],
+    ...[
+      "regexp_count(a, '.*[^A-Z]|[A-Z]') > 0",
+      "regexp_replace(a, 'x*y', 'z', 'g') = ''",
+      "regexp_instr(a, b, 1, 9) > 0",
+    ],
+  ])("is refused in %s", (sql) => {
+    expect(problemOfSql(sql)).toMatch(/its cost is the|write btrim/);
+  });
+
+  test.each([
+    ...["levenshtein(a, 'query') < 3", "levenshtein(left(a, 256), b) < 3", "strpos(a, 'x') > 0", "instr(a, 'x') > 0"],
+    ...["trim(a) = ''", "trim(upper(a)) = ''", "btrim(a, ' .') = ''", "contains_tokens(a, 'two words')"],
+    ...["array_has_all(a, ['x', 'y'])", "array_has_all(a, make_array('x', 'y'))", "array_has(a, 'x')"],
+    ...[
+      "regexp_replace(a, '(x|y)*', 'z') = ''",
+      "regexp_replace(a, '\\s+', ' ', 'g') = ''",
+      "regexp_count(a, '[0-9]') > 2",
+    ],
+    ...["regexp_count(left(a, 100), '.*[^A-Z]|[A-Z]') > 0", "regexp_like(a, '(x|y)*')", "left(a, -1) = 'x'"],
+  ])("is accepted in %s", (sql) => {
+    expect(problemOfSql(sql)).toBeUndefined();
   });
 });

@@ -3,6 +3,7 @@ import { pythonModels } from "../../packaging/python-models.ts";
 import { managementContracts } from "../../protocol/index.ts";
 
 const { describeJob, startJobAttempt, heartbeatJobAttempt, finishJobAttempt } = managementContracts;
+const { describeJobFunction, readJobSecrets, recordJobFunction } = managementContracts;
 
 test("generates the Python package's models of jobs: `npx vitest run -u` on this file writes them", async () => {
   const models = pythonModels({
@@ -10,6 +11,9 @@ test("generates the Python package's models of jobs: `npx vitest run -u` on this
     StartJobAttemptRequest: startJobAttempt.body,
     HeartbeatJobAttemptRequest: heartbeatJobAttempt.body,
     FinishJobAttemptRequest: finishJobAttempt.body,
+    JobFunction: describeJobFunction.response.shape.function,
+    ReadJobSecretsRequest: readJobSecrets.body,
+    RecordJobFunctionRequest: recordJobFunction.body,
   });
   await expect(models).toMatchFileSnapshot("../../runner/job/tiltyard/job/contracts.py");
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JobsApi } from "../../client/index.ts";
-import type { OpenJob } from "../../runner/jobs.ts";
+import type { StartableJob } from "../../runner/jobs.ts";
 import { RayPlatform } from "../../runner/ray-platform.ts";
 import { jobUuid, openJob } from "../support/open-job.ts";
 import { startTestDashboard, type TestDashboard } from "../support/ray-dashboard.ts";
@@ -48,6 +48,8 @@ test("lists no jobs of others on its Ray, whatever they name as their job", asyn
     const platform = new RayPlatform({ ...options, ray: async () => ray });
     const submission = { entrypoint: "true", submissionId: "tiltyard-other-1" };
     await jobs.submit({ ...submission, metadata: { tiltyard_job: "ns$$id" } });
+    const unreadable = { tiltyard_job: 1 } as unknown as Record<string, string>;
+    await jobs.submit({ ...submission, submissionId: "tiltyard-other-2", metadata: unreadable });
     expect(await platform.list()).toEqual([]);
   } finally {
     await dashboard.stop();
@@ -82,7 +84,7 @@ describe("the process that waits for the next attempt", () => {
     const ray = { dashboardUrl: dashboard.url, jobs: new JobsApi(dashboard.url, undefined), ...own };
     return new RayPlatform({ ...options, standbyMs, ray: async () => ray });
   };
-  const start = (job: OpenJob, apiKey: string) => platform.start({ job, number: 1, apiKey });
+  const start = (job: StartableJob, apiKey: string) => platform.start({ job, number: 1, apiKey });
   const [first, second] = [openJob("one"), { ...openJob("two"), id: "two$01a202d5-72e1-748d-90d9-eb704f5cc3f8" }];
   const waiting = () => readdirSync(folder);
   const end = (id: string | undefined) => dashboard.jobs.get(id ?? "")?.statuses.splice(0, 1, "SUCCEEDED");

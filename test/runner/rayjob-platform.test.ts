@@ -21,14 +21,13 @@ const name = `job-${jobUuid}-1`;
 function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
   return new RayJobPlatform({
     api: new RayJobApi(server.kubeConfig, "lancedb"),
-    templates: {
-      default: parseParameters({ name: "default", workerGroups: [{ maxReplicas: 3 }] }),
-      gpu: parseParameters({ name: "gpu", workerGroups: [{ numGpus: 1 }] }),
-    },
+    templates: new Map([
+      ["default", parseParameters({ name: "default", workerGroups: [{ maxReplicas: 3 }] })],
+      ["gpu", parseParameters({ name: "gpu", workerGroups: [{ numGpus: 1 }] })],
+    ]),
     queue: undefined,
     catalogUrl: "http://tiltyard-catalog:2333",
     leaseSeconds: 60,
-    standbyMs: 0,
     ...changes,
   });
 }
@@ -107,9 +106,12 @@ describe("a job on Kubernetes", () => {
     await platform().start({ job: named("gpu"), number: 1, apiKey: "k" });
     const [group] = objects.get(`rayjobs ${name}`).spec.rayClusterSpec.workerGroupSpecs;
     expect(group.template.spec.containers[0].resources.limits).toMatchObject({ "nvidia.com/gpu": "1" });
-    const refused = platform().start({ job: named("tpu"), number: 2, apiKey: "k" });
-    await expect(refused).rejects.toThrow(NeedsError);
-    await expect(refused).rejects.toThrow('the runner has no Ray cluster "tpu"; it has: default, gpu');
+    for (const unknown of ["tpu", "constructor", "__proto__", "toString"]) {
+      const refused = platform().start({ job: named(unknown), number: 2, apiKey: "k" });
+      await expect(refused).rejects.toThrow(
+        new NeedsError(`cluster: the runner has no Ray cluster "${unknown}"; it has: default, gpu`),
+      );
+    }
     expect(objects.size).toBe(2);
   });
 
@@ -130,7 +132,7 @@ describe("a job on Kubernetes", () => {
       headGroup: { nodeSelector: { a: "b" } },
     };
     const base = parseParameters({ name: "default", ...options });
-    const own = platform({ templates: { default: base } });
+    const own = platform({ templates: new Map([["default", base]]) });
     await own.start({ job: defined(definition), number: 1, apiKey: "k" });
     const { headGroupSpec, workerGroupSpecs } = objects.get(`rayjobs ${name}`).spec.rayClusterSpec;
     expect(headGroupSpec.template.spec).toMatchObject({
@@ -188,19 +190,19 @@ describe("a job on Kubernetes", () => {
       ],
     };
     const ready = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
-    const lackOf = async (status: object) => {
+    const waitReasonOf = async (status: object) => {
       await platform().start({ job, number: 1, apiKey: "k" });
       objects.get(`rayjobs ${name}`).status = { rayClusterName: "job-cluster", ...status };
-      return (await platform({ queue: "team-a" }).list())[0]?.lack;
+      return (await platform({ queue: "team-a" }).list())[0]?.waitReason;
     };
     const initializing = { jobDeploymentStatus: "Initializing" };
     const running = { jobDeploymentStatus: "Running", jobStatus: "RUNNING" };
 
     test("quotes Kubernetes for a missing node or image", async () => {
       put("head", unschedulable);
-      expect(await lackOf(initializing)).toBe("no node (0/3 nodes have a GPU)");
+      expect(await waitReasonOf(initializing)).toBe("no node (0/3 nodes have a GPU)");
       put("worker", withoutImage);
-      expect(await lackOf(initializing)).toContain("; ImagePullBackOff of ours:1 (no such tag)");
+      expect(await waitReasonOf(initializing)).toContain("; ImagePullBackOff of ours:1 (no such tag)");
     });
 
     test("names the queue of a worker whose scheduling Kueue has gated", async () => {
@@ -208,27 +210,27 @@ describe("a job on Kubernetes", () => {
       const message = "Scheduling is blocked due to non-empty scheduling gates";
       const condition = { type: "PodScheduled", status: "False", reason: "SchedulingGated", message };
       put("worker", { phase: "Pending", conditions: [condition] });
-      expect(await lackOf(running)).toBe("the queue has not admitted the pod");
+      expect(await waitReasonOf(running)).toBe("the queue has not admitted the pod");
     });
 
     test("quotes KubeRay for pods that may not be created", async () => {
       const message = "FailedCreateHeadPod\n pods is forbidden: exceeded quota: ray";
       const rayClusterStatus = { conditions: [{ type: "ReplicaFailure", status: "True", message }] };
       const told = "FailedCreateHeadPod pods is forbidden: exceeded quota: ray";
-      expect(await lackOf({ ...initializing, rayClusterStatus })).toBe(told);
+      expect(await waitReasonOf({ ...initializing, rayClusterStatus })).toBe(told);
     });
 
     test("names the queue, or is unknown", async () => {
-      expect(await lackOf({ jobDeploymentStatus: "Suspended" })).toBe("the queue team-a has not admitted it");
-      expect(await lackOf(initializing)).toBeUndefined();
+      expect(await waitReasonOf({ jobDeploymentStatus: "Suspended" })).toBe("the queue team-a has not admitted it");
+      expect(await waitReasonOf(initializing)).toBeUndefined();
     });
 
     test("names the first worker of a running job, and no further ones", async () => {
       put("head", ready);
       put("worker", unschedulable);
-      expect(await lackOf(running)).toBe("no node (0/3 nodes have a GPU)");
+      expect(await waitReasonOf(running)).toBe("no node (0/3 nodes have a GPU)");
       put("worker", ready);
-      expect(await lackOf(running)).toBeUndefined();
+      expect(await waitReasonOf(running)).toBeUndefined();
     });
   });
 

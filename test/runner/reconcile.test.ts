@@ -1,16 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { createCatalogClient, createManagementClient } from "../../client/index.ts";
+import { createCatalogClient, createManagementClient, JobError } from "../../client/index.ts";
 import { type Job, openStatuses } from "../../protocol/index.ts";
-import { CatalogJobs } from "../../runner/jobs.ts";
-import {
-  NeedsError,
-  PlaceLostError,
-  type Platform,
-  type PlatformAttempt,
-  type StartRequest,
-} from "../../runner/platform.ts";
+import { CatalogJobs, type StartableJob } from "../../runner/jobs.ts";
+import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } from "../../runner/platform.ts";
 import { type Limits, Reconciler } from "../../runner/reconcile.ts";
-import { claimAttempt, heartbeat, startAttempt } from "../support/attempts.ts";
+import { claimAttempt, finishAttempt, heartbeat, startAttempt } from "../support/attempts.ts";
 import { useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
@@ -19,10 +13,11 @@ const limits: Limits = {
   jobs: 10,
   jobsPerPrincipal: 10,
   resubmitMs: 60_000,
-  takeOverMs: 60_000,
-  startMs: 60_000,
-  roomMs: 60_000,
+  heartbeatTimeoutMs: 60_000,
+  startTimeoutMs: 60_000,
+  capacityTimeoutMs: 60_000,
   cancelGraceMs: 60_000,
+  retry: { firstMs: 0, mostMs: 0 },
 };
 
 /** A platform whose attempts the test controls. */
@@ -30,7 +25,6 @@ class Imitation implements Platform {
   readonly started: StartRequest[] = [];
   readonly stopped: string[] = [];
   readonly forgotten: string[] = [];
-  readonly prepared: (readonly PlatformAttempt[])[] = [];
   output = "the last line";
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
@@ -67,16 +61,12 @@ class Imitation implements Platform {
     return this.output;
   }
 
-  async prepare(attempts: readonly PlatformAttempt[]) {
-    this.prepared.push(attempts);
-  }
-
-  async describe() {
+  async describe(_job: Pick<StartableJob, "id">) {
     return { ray_address: "http://imitation" };
   }
 
-  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string, lack?: string) {
-    this.states.set(`${jobId} ${number}`, { jobId, number, state, message, lack });
+  become(jobId: string, number: number, state: PlatformAttempt["state"], message?: string, waitReason?: string) {
+    this.states.set(`${jobId} ${number}`, { jobId, number, state, message, waitReason });
   }
 }
 
@@ -85,6 +75,8 @@ interface Yard extends AsyncDisposable {
   readonly namespace: string;
   /** Creates a runner that the catalog and the platform cannot distinguish from a separate process. */
   runner(changes?: Partial<Limits>): Reconciler;
+  /** The lines that the runners log. */
+  readonly logged: readonly string[];
   open(column: string, key?: string): Promise<string>;
   cancel(job: string): Promise<void>;
   /** Claims an attempt like a runner before its first submission. */
@@ -101,6 +93,7 @@ const catalog = useCatalog();
 /** Creates a table of its own, and cancels the table's jobs at the end, because a runner processes all jobs of the catalog. */
 async function yard(): Promise<Yard> {
   const platform = new Imitation();
+  const logged: string[] = [];
   const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
   const access = { url: catalog.url, apiKey: await catalog.keyFor("runner", { $: "runner" }) };
   const id = await createFilms(catalog);
@@ -119,8 +112,9 @@ async function yard(): Promise<Yard> {
       new Reconciler(
         { jobs: new CatalogJobs(createManagementClient(access)), platform },
         { ...limits, ...changes },
-        () => {},
+        ({ job, text }) => logged.push(`${job}: ${text}`),
       ),
+    logged,
     open: async (column, apiKey = catalog.adminKey) => {
       const caller = createCatalogClient({ url: catalog.url, apiKey });
       return (await caller.alterTableBackfillColumns({ id, column })).job_id;
@@ -149,16 +143,38 @@ describe("the runner", () => {
     expect((await each.describe(job)).platform).toEqual({ ray_address: "http://imitation" });
   });
 
+  test("logs once how each job ended and its duration", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    await each.begin(job);
+    await finishAttempt(catalog, job, { status: "Failed", reason: "no such film\nat some line" });
+    for (let pass = 0; pass < 2; pass++) await runner.reconcile();
+    expect(each.logged).toEqual([`${job}: attempt 1`, expect.stringMatching(/^.+: Failed after \d+ s: no such film$/)]);
+  });
+
+  test("wakes for a new job, and not for one that waits for its turn", async () => {
+    await using it = await yard();
+    const jobs = new CatalogJobs(createManagementClient({ url: catalog.url, apiKey: catalog.adminKey }));
+    await it.open("a");
+    expect(await jobs.hasNew()).toBe(true);
+    await jobs.listOpen();
+    expect(await jobs.hasNew()).toBe(false);
+    await it.open("b");
+    expect(await jobs.hasNew()).toBe(true);
+  });
+
   test("starts the oldest jobs first within the limits, and fairly among principals", async () => {
     await using each = await yard();
     const [ann, bob] = [await catalog.keyFor("ann", { $: "writer" }), await catalog.keyFor("bob", { $: "writer" })];
     for (const column of ["a1", "a2", "a3"]) await each.open(column, ann);
     for (const column of ["b1", "b2"]) await each.open(column, bob);
     await each.runner({ jobs: 3, jobsPerPrincipal: 2 }).reconcile();
-    expect(startedColumns(each.platform)).toEqual(["a1", "a2", "b1"]);
+    expect(startedColumns(each.platform)).toEqual(["a1", "b1", "a2"]);
   });
 
-  test("limits a job's key to what it changes and to Geneva's records", async () => {
+  test("limits a job's key to the job's own objects and Geneva's records", async () => {
     await using each = await yard();
     const { platform } = each;
     const cleo = await catalog.keyFor("cleo", { [each.namespace]: "writer" });
@@ -188,15 +204,68 @@ describe("the runner", () => {
     expect(startedColumns(each.platform)).toEqual(["b"]);
   });
 
-  test("starts the other jobs if one cannot start, and counts no attempt for that one", async () => {
+  test("delays a job that the platform does not start for now, and counts no attempt for it", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner({ attempts: 1 });
-    each.platform.failure = new Error("the platform is away");
-    for (let pass = 0; pass < 3; pass++) await expect(runner.reconcile()).rejects.toThrow("the platform is away");
+    each.platform.failure = new JobError("the platform is away");
+    for (let pass = 0; pass < 3; pass++) await runner.reconcile();
+    expect(await each.describe(job)).toMatchObject({ status: "Queued", attempt: 0 });
     each.platform.failure = undefined;
     await runner.reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
+  });
+
+  test("asks the platform for a delayed job later, and starts the others meanwhile", async () => {
+    await using each = await yard();
+    const delayed = await each.open("a");
+    const runner = each.runner({ retry: { firstMs: 60_000, mostMs: 60_000 } });
+    each.platform.failure = new JobError("the platform is away");
+    await runner.reconcile();
+    each.platform.failure = undefined;
+    const other = await each.open("b");
+    await runner.reconcile();
+    expect(each.platform.started.map(({ job }) => job.id)).toEqual([other]);
+    expect((await each.describe(delayed)).status).toBe("Queued");
+  });
+
+  test.each([
+    [
+      "an error of the platform about this job",
+      new JobError("Ray: runtime_env is invalid", { status: 400 }),
+      "Ray: runtime_env is invalid",
+    ],
+    [
+      "a bug of the runner",
+      new TypeError("x is not a function"),
+      "The runner cannot process this job: TypeError: x is not a function",
+    ],
+  ])("fails a job with the reason after %s, and starts the others", async (_, error, reason) => {
+    await using each = await yard();
+    const [beforeClaim, afterClaim] = [await each.open("a"), await each.open("a1")];
+    const other = await each.open("b");
+    const { platform } = each;
+    const describe = platform.describe.bind(platform);
+    platform.describe = async (job) => (job.id === beforeClaim ? Promise.reject(error) : describe(job));
+    const start = platform.start.bind(platform);
+    platform.start = async (request) => (request.job.id === afterClaim ? Promise.reject(error) : start(request));
+    await each.runner().reconcile();
+    for (const job of [beforeClaim, afterClaim])
+      expect(await each.describe(job)).toMatchObject({ status: "Failed", reason, attempt: 1 });
+    expect(platform.started.map(({ job }) => job.id)).toEqual([other]);
+  });
+
+  test("fails a job whose attempt the platform reports in a way that it cannot process, and starts the others", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 1 });
+    await runner.reconcile();
+    each.platform.become(job, 1, "ended");
+    each.platform.lastLines = () => Promise.reject(new TypeError("no lines"));
+    const other = await each.open("b");
+    await runner.reconcile();
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: expect.stringContaining("no lines") });
+    expect(startedOf(each.platform, other)).toEqual([1]);
   });
 
   test.each([
@@ -206,8 +275,8 @@ describe("the runner", () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner({ attempts: 1 });
-    Object.assign(each.platform, { failureAfterStart: new Error("secrets cannot be patched"), isLost });
-    await expect(runner.reconcile()).rejects.toThrow("secrets cannot be patched");
+    Object.assign(each.platform, { failureAfterStart: new JobError("secrets cannot be patched"), isLost });
+    await runner.reconcile();
     expect((await each.describe(job)).attempt).toBe(1);
     each.platform.isLost = false;
     await runner.reconcile();
@@ -252,7 +321,7 @@ describe("the runner", () => {
   test("supersedes and stops an attempt without a heartbeat, and spares one with a heartbeat", async () => {
     await using each = await yard();
     const [silent, alive] = [await each.open("a"), await each.open("b")];
-    const runner = each.runner({ takeOverMs: 200 });
+    const runner = each.runner({ heartbeatTimeoutMs: 200 });
     await runner.reconcile();
     await each.begin(alive);
     await expect
@@ -270,14 +339,14 @@ describe("the runner", () => {
     ["a running attempt without a heartbeat", "running", "its heartbeat stopped"],
     ["one that does not start in time", "starting", "it did not start within 0 min: Job is currently running."],
     ["one that ended without an outcome", "ended", "it ended without a result"],
-  ] as const)("reports why it gave up %s", async (_, state, reason) => {
+  ] as const)("reports why it abandoned %s", async (_, state, reason) => {
     await using each = await yard();
     const job = await each.open("a");
     await each.runner().reconcile();
     each.platform.become(job, 1, "waiting", undefined, "no node");
     await each.runner().reconcile();
     each.platform.become(job, 1, state, state === "ended" ? undefined : "Job is currently running.");
-    const hasty = each.runner({ takeOverMs: 0, startMs: 0, attempts: 1 });
+    const hasty = each.runner({ heartbeatTimeoutMs: 0, startTimeoutMs: 0, attempts: 1 });
     await hasty.reconcile();
     expect(await each.describe(job)).toMatchObject({
       status: "Failed",
@@ -285,13 +354,13 @@ describe("the runner", () => {
     });
   });
 
-  test("does not supersede an attempt that waits for room, on its own platform or another one", async () => {
+  test("does not supersede an attempt that waits for capacity, on its own platform or another one", async () => {
     await using each = await yard();
     const job = await each.open("a");
     await each.runner().reconcile();
     each.platform.become(job, 1, "waiting");
     const before = (await each.describe(job)).heartbeat;
-    await each.runner({ takeOverMs: 0 }).reconcile();
+    await each.runner({ heartbeatTimeoutMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
     expect((await each.describe(job)).heartbeat).not.toBe(before);
   });
@@ -314,18 +383,17 @@ describe("the runner", () => {
     expect(each.platform.started).toHaveLength(1);
   });
 
-  test("starts an attempt again, which does not count twice, if its place was lost after its claim", async () => {
+  test("does not count a claim whose platform disappeared before the start of the attempt", async () => {
     await using each = await yard();
-    const [lost, died] = [await each.open("a"), await each.open("b")];
-    await each.claim(died, { ray_address: "http://imitation" });
-    const runner = each.runner({ attempts: 1, resubmitMs: 0 });
-    each.platform.failure = new PlaceLostError("it serves another attempt");
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 1, heartbeatTimeoutMs: 0 });
+    for (let death = 0; death < 3; death++) {
+      await each.claim(job, { ray_address: "http://gone" });
+      await runner.reconcile();
+      expect(await each.describe(job)).toMatchObject({ status: "Queued", attempt: 0 });
+    }
     await runner.reconcile();
-    expect(each.platform.prepared).toHaveLength(1);
-    each.platform.failure = undefined;
-    for (let pass = 0; pass < 2; pass++) await runner.reconcile();
-    for (const job of [lost, died]) expect(startedOf(each.platform, job)).toEqual([1]);
-    for (const { job } of each.platform.started) expect(job.platform).toEqual({ ray_address: "http://imitation" });
+    expect(startedOf(each.platform, job)).toEqual([1]);
   });
 
   test("fails a job whose attempt another runner claimed, if this one can never run it", async () => {
@@ -337,18 +405,7 @@ describe("the runner", () => {
     expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: each.platform.needs });
   });
 
-  test("prepares for the next attempt also while one cannot start", async () => {
-    await using each = await yard();
-    const job = await each.open("a");
-    const runner = each.runner();
-    await runner.reconcile();
-    await each.open("b");
-    each.platform.failure = new Error("the platform is away");
-    await expect(runner.reconcile()).rejects.toThrow("the platform is away");
-    expect(each.platform.prepared.map((attempts) => attempts.map(({ jobId }) => jobId))).toEqual([[], [job]]);
-  });
-
-  test("restarts the wait for room with each attempt", async () => {
+  test("restarts the wait for capacity with each attempt", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner();
@@ -359,13 +416,62 @@ describe("the runner", () => {
     expect(await each.describe(job)).not.toHaveProperty("started_at_millis");
   });
 
+  test("hands its attempts over when it stops: they do not count, and the next runner starts others at once", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    for (let number = 1; number <= 4; number += 1) {
+      const runner = each.runner({ attempts: 2 });
+      await runner.reconcile();
+      await each.begin(job);
+      await each.beat(job);
+      expect(await each.describe(job)).toMatchObject({ status: "Running", attempt: number, interruptions: number - 1 });
+      each.platform.states.clear();
+      await runner.handOver();
+      expect(await each.describe(job)).toMatchObject({ interruptions: number, reason: "the runner stopped" });
+    }
+    await each.runner({ attempts: 1 }).reconcile();
+    await each.begin(job);
+    each.platform.become(job, 5, "ended", "killed");
+    await each.runner({ attempts: 1 }).reconcile();
+    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: "abandoned after 1 attempts: killed" });
+  });
+
+  test("stops the attempt of a paused job, starts none meanwhile, and starts the next one after it is resumed", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ attempts: 1, cancelGraceMs: 0 });
+    await runner.reconcile();
+    await each.begin(job);
+    await catalog.call("pauseJob", { id: job.split("$") });
+    await runner.reconcile();
+    await runner.reconcile();
+    expect([...each.platform.states]).toEqual([]);
+    expect(await each.describe(job)).toMatchObject({ status: "Running", attempt: 1, interruptions: 1 });
+    await catalog.call("resumeJob", { id: job.split("$") });
+    await runner.reconcile();
+    expect(await each.describe(job)).toMatchObject({ attempt: 2, interruptions: 1 });
+  });
+
+  test("releases an attempt that has not started when it stops, and leaves those of other runners alone", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner();
+    await runner.reconcile();
+    await runner.handOver();
+    expect(await each.describe(job)).toMatchObject({ status: "Queued", attempt: 0, interruptions: 0 });
+    await each.claim(job, { ray_address: "http://other" });
+    await each.begin(job);
+    await runner.handOver();
+    expect(await each.describe(job)).toMatchObject({ status: "Running", attempt: 1, interruptions: 0 });
+  });
+
   test("reports the reason of a wait as long as the wait lasts", async () => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner();
     await runner.reconcile();
-    const reasonWhile = async (state: PlatformAttempt["state"], lack?: string) => {
-      each.platform.become(job, 1, state, undefined, lack);
+    const reasonWhile = async (state: PlatformAttempt["state"], waitReason?: string) => {
+      each.platform.become(job, 1, state, undefined, waitReason);
       await runner.reconcile();
       return (await each.describe(job)).reason;
     };
@@ -380,26 +486,29 @@ describe("the runner", () => {
     ["waiting", "0/3 nodes are available", "0/3 nodes are available"],
     ["waiting", undefined, "The Ray cluster did not become ready. Is the KubeRay operator running?"],
     ["running", "0/3 nodes are available", "0/3 nodes are available"],
-  ] as const)("stops and fails an attempt that finds no room in time while %s with %s", async (state, lack, told) => {
-    await using each = await yard();
-    const job = await each.open("a");
-    await each.runner().reconcile();
-    each.platform.become(job, 1, state, undefined, lack);
-    const hasty = each.runner({ roomMs: 0, cancelGraceMs: 0 });
-    await hasty.reconcile();
-    const reason = `abandoned after 0 min without room: ${told}`;
-    expect(await each.describe(job)).toMatchObject({ status: "Failed", reason });
-    await hasty.reconcile();
-    expect(each.platform.stopped).toEqual([`${job} 1`]);
-    expect(each.platform.started).toHaveLength(1);
-  });
+  ] as const)(
+    "stops and fails an attempt that gets no capacity in time while %s with %s",
+    async (state, waitReason, told) => {
+      await using each = await yard();
+      const job = await each.open("a");
+      await each.runner().reconcile();
+      each.platform.become(job, 1, state, undefined, waitReason);
+      const hasty = each.runner({ capacityTimeoutMs: 0, cancelGraceMs: 0 });
+      await hasty.reconcile();
+      const reason = `abandoned after 0 min without capacity: ${told}`;
+      expect(await each.describe(job)).toMatchObject({ status: "Failed", reason });
+      await hasty.reconcile();
+      expect(each.platform.stopped).toEqual([`${job} 1`]);
+      expect(each.platform.started).toHaveLength(1);
+    },
+  );
 
   test("sets no time limit for queued and for running attempts", async () => {
     await using each = await yard();
     const [queued, running] = [await each.open("a"), await each.open("b")];
     await each.runner().reconcile();
     each.platform.become(queued, 1, "queued", undefined, "the queue team-a has not admitted it");
-    await each.runner({ roomMs: 0 }).reconcile();
+    await each.runner({ capacityTimeoutMs: 0 }).reconcile();
     expect(await each.describe(queued)).toMatchObject({
       status: "Queued",
       reason: "Waiting: the queue team-a has not admitted it",
@@ -407,15 +516,15 @@ describe("the runner", () => {
     expect((await each.describe(running)).status).toBe("Queued");
   });
 
-  test("waits for an attempt with room to start, and retries one that does not start in time", async () => {
+  test("waits for an attempt with capacity to start, and retries one that does not start in time", async () => {
     await using each = await yard();
     const job = await each.open("a");
     await each.runner().reconcile();
     each.platform.become(job, 1, "starting");
-    const patient = each.runner({ takeOverMs: 0 });
+    const patient = each.runner({ heartbeatTimeoutMs: 0 });
     for (let pass = 0; pass < 3; pass++) await patient.reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
-    await each.runner({ startMs: 0 }).reconcile();
+    await each.runner({ startTimeoutMs: 0 }).reconcile();
     expect([each.platform.stopped, startedOf(each.platform, job)]).toEqual([[`${job} 1`], [1, 2]]);
   });
 

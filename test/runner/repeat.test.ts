@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CatalogConnectionError, CatalogResponseError } from "../../client/index.ts";
+import { CatalogConnectionError, CatalogRequestError, CatalogResponseError } from "../../client/index.ts";
 import { repeat } from "../../runner/repeat.ts";
 
 /** Longer than the test may last. */
@@ -39,6 +39,7 @@ test.each([
     "a response of a gateway in front of the catalog",
     new CatalogResponseError("ListJobs", "http://127.0.0.1:1", "HTML"),
   ],
+  ["a bug", new TypeError("x is not a function")],
   ["a full disk", Object.assign(new Error("ENOSPC: no space left on device, mkdtemp"), { code: "ENOSPC" })],
 ])("repeats work after %s", async (_, error) => {
   const stopped = new AbortController();
@@ -48,5 +49,15 @@ test.each([
     stopped.abort();
   };
   await repeat(() => Promise.reject(error), { pauseMs, signal: stopped.signal, log });
-  expect(told).toEqual([error.message]);
+  expect(told).toEqual([expect.stringContaining(error.message)]);
+});
+
+test("ends with an error about the runner's own key", async () => {
+  const error = new CatalogRequestError(
+    "ListJobs",
+    new Response("", { status: 403 }),
+    '{"code": 15, "detail": "no role"}',
+  );
+  const { signal } = new AbortController();
+  await expect(repeat(() => Promise.reject(error), { pauseMs, signal, log: () => {} })).rejects.toBe(error);
 });

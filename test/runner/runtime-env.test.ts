@@ -41,6 +41,10 @@ test("changes nothing for an empty or absent manifest", () => {
 test.each([
   ["{", "manifest: is not JSON"],
   ['{"pip": "numpy"}', "manifest: pip: "],
+  [
+    '{"pip": ["numpy"], "conda": {"dependencies": ["pip"]}}',
+    "manifest: Ray installs packages either with pip or with conda",
+  ],
   ['{"requirements_path": "requirements.txt"}', "manifest: requirements_path is a file of the caller's machine"],
   ['{"py_modules": ["./features"]}', "manifest: ./features is a file of the caller's machine: upload it"],
   ['{"zips": [["code/a.zip"]]}', "manifest: code/a.zip is a file of the caller's machine"],

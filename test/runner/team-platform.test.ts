@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { OpenJob } from "../../runner/jobs.ts";
+import type { StartableJob } from "../../runner/jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "../../runner/platform.ts";
 import { TeamPlatform } from "../../runner/team-platform.ts";
 import { jobUuid, openJob } from "../support/open-job.ts";
@@ -17,11 +17,10 @@ function placeNamed(place: string): Platform {
     forget: async ({ jobId }) => note("forget", jobId),
     lastLines: async () => place,
     describe: async () => ({ place }),
-    prepare: async (all) => void calls.push(`${place} prepare ${all.map(({ jobId }) => jobId)}`),
   };
 }
 const attemptOf = (jobId: string): PlatformAttempt => ({ jobId, number: 1, state: "running", message: undefined });
-const start = (job: OpenJob) => platform.start({ job, number: 1, apiKey: "key" });
+const start = (job: StartableJob) => platform.start({ job, number: 1, apiKey: "key" });
 
 beforeEach(() => {
   [calls, attempts] = [[], {}];
@@ -67,11 +66,6 @@ describe("a platform of several teams", () => {
     await start({ ...job, operation: "CompactTable" });
     expect(calls).toEqual([`own start ${job.id}`]);
   });
-});
-
-test("prepares each namespace for its next attempt, with the attempts of all", async () => {
-  await platform.prepare([attemptOf("prod$a"), attemptOf("vision$b")]);
-  expect(calls).toEqual(["own", "vision", "speech"].map((place) => `${place} prepare prod$a,vision$b`));
 });
 
 test("lists the attempts in the namespaces of their jobs, and no forged ones", async () => {

@@ -1,4 +1,4 @@
-import { managementContracts, remoteContracts } from "@tiltyard/protocol";
+import { ErrorResponse, type Role } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import { type OperationName, useCatalog } from "../support/catalog.ts";
 import { neededRole, onRoot, open, operations, sendMinimal } from "../support/minimal-requests.ts";
@@ -18,60 +18,42 @@ const ofRunners: readonly OperationName[] = [
   "finishJobAttempt",
 ];
 
-const guarded = operations.filter(([name]) => !open.includes(name));
-/** The tests of the protocol's operations with 401 and 403 are in `conformance/`. */
-const ofManagement = operations.filter(([name]) => name in managementContracts || name in remoteContracts);
-
 describe("each operation", () => {
-  test.each(ofManagement)("%s by %s is 401 without a credential", async (name, method) => {
-    const { status, body, headers } = await sendMinimal(catalog, [name, method], {});
-    expect(status).toBe(401);
-    expect(body).toMatchObject({
+  test.each(operations)("%s by %s requires a valid credential with the role of its contract", async (name, method) => {
+    const send = (headers: Record<string, string>) => sendMinimal(catalog, [name, method], headers);
+    const statusFor = async (principal: string, grants: Readonly<Record<string, Role>>) =>
+      (await send({ "x-api-key": await catalog.keyFor(principal, grants) })).status;
+
+    const withoutCredential = await send({});
+    expect(ErrorResponse.strict().parse(withoutCredential.body)).toMatchObject({
       type: "/errors/unauthorized-request",
       title: "No valid authentication credentials for the operation",
       status: 401,
       code: 16,
+      detail: expect.stringMatching(/./),
     });
-    expect(headers.get("www-authenticate")).toBe("Bearer");
+    expect([withoutCredential.status, withoutCredential.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    expect((await send({ "x-api-key": "not-a-key" })).status).toBe(401);
+    if (open.includes(name)) return;
+
+    const outsider = await catalog.keyFor("outsider", { public: "admin", secre: "admin" });
+    const withoutRole = await send({ "x-api-key": outsider });
+    expect(ErrorResponse.strict().parse(withoutRole.body)).toMatchObject({
+      type: "/errors/forbidden-request",
+      title: "Not authorized to make this request",
+      status: 403,
+      code: 15,
+      detail: expect.stringMatching(/./),
+    });
+    expect(withoutRole.status).toBe(403);
+
+    const needed = neededRole(name);
+    const where = onRoot.includes(name) ? "$" : "secret";
+    expect([401, 403]).not.toContain(await statusFor(`enough-${name}`, { [where]: needed }));
+    if (needed !== "reader")
+      expect(await statusFor(`lower-${name}`, { [where]: needed === "writer" ? "reader" : "writer" })).toBe(403);
+    expect((await statusFor("runner-of-all", { $: "runner" })) === 403).toBe(!ofRunners.includes(name));
   });
-
-  test.each(operations)("%s by %s is 401 with a key that is not known", async (name, method) => {
-    expect((await sendMinimal(catalog, [name, method], { "x-api-key": "not-a-key" })).status).toBe(401);
-  });
-
-  test.each(ofManagement.filter(([name]) => !open.includes(name)))(
-    "%s by %s is 403 for a principal without a role there",
-    async (name, method) => {
-      const key = await catalog.keyFor("outsider", { public: "admin", secre: "admin" });
-      const { status, body } = await sendMinimal(catalog, [name, method], { "x-api-key": key });
-      expect(status).toBe(403);
-      expect(body).toMatchObject({
-        type: "/errors/forbidden-request",
-        title: "Not authorized to make this request",
-        status: 403,
-        code: 15,
-      });
-    },
-  );
-
-  test.each(guarded)(
-    "%s by %s refuses a lower role than it needs and takes the one that it needs",
-    async (name, method) => {
-      const needed = neededRole(name);
-      const where = onRoot.includes(name) ? "$" : "secret";
-      const taken = await catalog.keyFor(`enough-${name}`, { [where]: needed });
-      expect([401, 403]).not.toContain((await sendMinimal(catalog, [name, method], { "x-api-key": taken })).status);
-      if (needed === "reader") return;
-      const lower = await catalog.keyFor(`lower-${name}`, { [where]: needed === "writer" ? "reader" : "writer" });
-      expect((await sendMinimal(catalog, [name, method], { "x-api-key": lower })).status).toBe(403);
-    },
-  );
-});
-
-test.each(guarded)("%s by %s is for a runner only if it carries out jobs", async (name, method) => {
-  const key = await catalog.keyFor("runner-of-all", { $: "runner" });
-  const { status } = await sendMinimal(catalog, [name, method], { "x-api-key": key });
-  expect(status === 403).toBe(!ofRunners.includes(name));
 });
 
 describe("a role", () => {
@@ -105,14 +87,14 @@ describe("a role", () => {
     expect((await catalog.call("batchCommitTables", { operations }, { key })).status).toBe(403);
   });
 
-  test("of an admin is needed to overwrite a namespace", async () => {
+  test("must be admin to overwrite a namespace", async () => {
     const key = await catalog.keyFor("builder", { built: "writer" });
     expect((await catalog.call("createNamespace", { id: ["built"] }, { key })).status).toBe(200);
     const overwrite = await catalog.call("createNamespace", { id: ["built"], mode: "overwrite" }, { key });
     expect(overwrite.status).toBe(403);
   });
 
-  test("on a namespace is what its transactions need", async () => {
+  test("is required on a namespace for its transactions", async () => {
     await catalog.call("createNamespace", { id: ["jobs"] });
     await catalog.call("declareTable", { id: ["jobs", "t"] });
     const { job_id } = (await catalog.call("openJob", { id: ["jobs", "t"], column: "c" })).body;

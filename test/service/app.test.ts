@@ -25,21 +25,10 @@ describe("every operation", () => {
       for (const method of contract.methods) {
         const steps = app.routes
           .filter((route) => route.method === method && route.path === routePath(contract))
-          .map(({ handler }) => handler.name)
-          .filter((name) => name !== "");
-        expect(steps).toEqual([
-          "labelOperation",
-          "authenticate",
-          "target",
-          "authorizePath",
-          "jsonBody",
-          "knownFields",
-          ...(contract.content === "json" ? [] : ["validateUnlessArrow"]),
-          "joinFields",
-          "contextHeaders",
-          "authorizeFields",
-          "handle",
-        ]);
+          .map(({ handler }) => handler.name);
+        // The validators of @hono/zod-validator have no names.
+        const validateBody = contract.content === "json" ? "" : "validateUnlessArrow";
+        expect(steps).toEqual(["admit", "", validateBody, "answer"]);
       }
     },
   );

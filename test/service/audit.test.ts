@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { deleteExpiredTransactions } from "../../service/deferred-work.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
@@ -11,12 +11,12 @@ import {
   uniqueName,
   useCatalog,
 } from "../support/catalog.ts";
-import { createTestDatabase, executeSql } from "../support/database.ts";
-import { createEarlierSchema } from "../support/earlier-schema.ts";
+import { executeSql } from "../support/database.ts";
 import { watchedStore } from "../support/watched-store.ts";
 
 const catalog = useCatalog();
 const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /** Lists the audit records and jobs of a namespace page by page, the oldest first by default. */
 async function transactionsOf(own: TestCatalog, id: readonly string[], options: object = {}) {
@@ -161,6 +161,30 @@ describe("retention", () => {
     await own.stop();
   });
 
+  test("keeps records and ended jobs when the clock is 400 days ahead at a start, and when it is corrected", async () => {
+    const { own, namespace } = await startWithHistory();
+    await using store = await openStore(own.database);
+    expect(await deleteAllExpired(store, 365 * dayMs)).toEqual([0]);
+    const before = await transactionsOf(own, [namespace]);
+    const now = Date.now();
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      for (const ahead of [400 * dayMs, 400 * dayMs + hourMs / 2, hourMs]) {
+        vi.setSystemTime(now + ahead);
+        expect(await deleteAllExpired(store, 365 * dayMs)).toEqual([0]);
+      }
+      // The half hour with a clock that was ahead does not count twice.
+      vi.setSystemTime(now + 2 * hourMs);
+      expect(await deleteAllExpired(store, 3 * hourMs)).toEqual([0]);
+      vi.setSystemTime(now + 3 * hourMs);
+      expect((await deleteAllExpired(store, 2 * hourMs)).length).toBeGreaterThan(1);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(before.length).toBeGreaterThan(0);
+    await own.stop();
+  });
+
   test("keeps the record of an interrupted change whose outcome is unknown", async () => {
     let isKilled = false;
     const onCommit = (statements: readonly string[]) => {
@@ -189,51 +213,14 @@ describe("retention", () => {
       own.database,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < 2500)
        insert into audit_records
-         (id, namespace, operation, objects, principal, request_id, status, properties, created_at)
+         (id, namespace, operation, objects, principal, request_id, status, properties, created_at_millis)
        select '0190-' || n.i, '', 'Test', '[["t"]]', 'many', '', 'Running', '{}', 1 from n`,
     );
     const outcomes =
-      "insert into audit_outcomes (record_id, status, recorded_at) select id, 'Failed', 2 from audit_records";
+      "insert into audit_outcomes (record_id, status, recorded_at_millis) select id, 'Failed', 2 from audit_records";
     await executeSql(own.database, outcomes);
     expect(await deleteAllExpired(store, hourMs)).toEqual([1000, 1000, 500, 0]);
     expect(await transactionsOf(own, [])).toEqual([]);
     await own.stop();
   });
-});
-
-test("converts transactions of an earlier release to audit records and jobs without loss", async () => {
-  const { database, url } = await createTestDatabase();
-  await createEarlierSchema(database, "0004-transaction-lists");
-  const row = (id: string, operation: string, status: string, properties: object) =>
-    `('0190-${id}', 'ns', '${operation}', '[["ns","t"]]', 'ada', 'request', '${status}', '${JSON.stringify(properties)}', 1000, 2000)`;
-  await executeSql(
-    database,
-    `insert into transactions values
-     ${row("1", "DeclareTable", "Succeeded", {})},
-     ${row("2", "CreateTableVersion", "Failed", { reason: "taken back" })},
-     ${row("3", "CreateTableTag", "Running", { tag: "release" })},
-     ${row("4", "AlterTableBackfillColumns", "Running", { column: "c", ray_job_id: "job" })},
-     ${row("5", "RefreshMaterializedView", "Canceled", { reason: "not needed" })}`,
-  );
-  const own = await startTestCatalog({ TILTYARD_DATABASE_URL: url, ...kept });
-  const found = await transactionsOf(own, ["ns"]);
-  expect(found).toMatchObject([
-    { operation: "DeclareTable", status: "Succeeded", properties: {}, principal: "ada", request_id: "request" },
-    {
-      operation: "CreateTableVersion",
-      status: "Failed",
-      properties: { reason: "taken back" },
-      updated_at_millis: 2000,
-    },
-    { operation: "CreateTableTag", status: "Running", properties: { tag: "release" } },
-    { operation: "AlterTableBackfillColumns", status: "Running", properties: { column: "c", ray_job_id: "job" } },
-    { operation: "RefreshMaterializedView", status: "Canceled", properties: { reason: "not needed" } },
-  ]);
-  expect(found.map(({ created_at_millis }) => created_at_millis)).toEqual(Array(5).fill(1000));
-  const end = (name = "") =>
-    own.call("alterTransaction", { id: name.split("$"), actions: [{ setStatusAction: { status: "Failed" } }] });
-  const statuses = [];
-  for (const { transaction_id } of found) statuses.push((await end(transaction_id)).status);
-  expect(statuses).toEqual([409, 409, 409, 200, 409]);
-  await own.stop();
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -205,6 +206,7 @@ describe("a token of an OIDC issuer", () => {
       vi.advanceTimersByTime(2 * 60_000);
       expect(await status()).toBe(503);
       withdrawing.available = true;
+      vi.advanceTimersByTime(1_000);
       expect(await status()).toBe(200);
       await withdrawing.rotate("second");
       vi.advanceTimersByTime(30_000);
@@ -227,14 +229,47 @@ describe("a token of an OIDC issuer", () => {
     });
     await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
     const headers = { authorization: `Bearer ${await flaky.token()}` };
-    expect(await statusWith(own, headers)).toBe(503);
-    [flaky.available, flaky.keysAvailable] = [true, false];
-    expect(await statusWith(own, headers)).toBe(503);
-    flaky.keysAvailable = true;
-    expect(await statusWith(own, headers)).toBe(200);
-    flaky.stop();
-    await own.stop();
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      expect(await statusWith(own, headers)).toBe(503);
+      [flaky.available, flaky.keysAvailable] = [true, false];
+      vi.advanceTimersByTime(1_000);
+      expect(await statusWith(own, headers)).toBe(503);
+      flaky.keysAvailable = true;
+      vi.advanceTimersByTime(1_000);
+      expect(await statusWith(own, headers)).toBe(200);
+    } finally {
+      vi.useRealTimers();
+      flaky.stop();
+      await own.stop();
+    }
   });
+
+  test.each(["discovery document", "keys"])(
+    "does not multiply fetches of the issuer's %s while they fail",
+    async (what) => {
+      const failing = new Issuer();
+      await failing.start();
+      const own = await startTestCatalog(failing.settings);
+      [failing.available, failing.keysAvailable] = [what === "keys", false];
+      const send = async () =>
+        statusWith(own, { authorization: `Bearer ${await failing.token({ jti: randomUUID() })}` });
+      vi.useFakeTimers({ toFake: ["performance"] });
+      try {
+        expect(await Promise.all(Array.from({ length: 20 }, send))).toEqual(Array(20).fill(503));
+        for (let index = 0; index < 10; index += 1) expect(await send()).toBe(503);
+        expect(failing.requests).toBe(what === "keys" ? 2 : 1);
+        failing.keysAvailable = true;
+        failing.available = true;
+        vi.advanceTimersByTime(1_000);
+        expect(await send()).toBe(403);
+      } finally {
+        vi.useRealTimers();
+        failing.stop();
+        await own.stop();
+      }
+    },
+  );
 
   test("is checked with the keys that are known while the issuer is unavailable, and forgeries are refused as ever", async () => {
     const away = new Issuer();

@@ -4,6 +4,7 @@ import type { Store } from "../../service/store/store.ts";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork as doWorkOf, useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
+import { viewMetadata } from "../support/views.ts";
 
 /** The delay of the catalog itself exceeds the duration of these tests. */
 const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
@@ -34,7 +35,9 @@ const append = (id: readonly string[], on: TestCatalog = catalog) =>
 /** Returns the jobs that the catalog has opened automatically with their statuses, the latest first. */
 async function jobsOn(id: readonly string[]) {
   await doDeferredWork();
-  return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
+  const { jobs } = (await catalog.call("listJobs", { table: id.join("$") })).body;
+  const described = jobs.map(({ job_id }) => catalog.call("describeJob", { id: job_id.split("$") }));
+  return (await Promise.all(described)).map(({ body }) => body.job);
 }
 
 async function end(job: string, ...statuses: readonly string[]) {
@@ -86,7 +89,7 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toMatchObject([{ status: "Queued", parameters: { column: "length" } }, {}]);
   });
 
-  test("that was added past the catalog gets them from its first job on, for the principal of that job", async () => {
+  test("gets jobs for the principal of its first job when it was added past the catalog", async () => {
     const ann = await catalog.keyFor("ann", { $: "writer" });
     const id = await createFilms(catalog);
     // Geneva's own connection commits this way: the catalog sees versions but does not inspect them.
@@ -122,7 +125,7 @@ describe("a column with auto_backfill", () => {
 describe("a view with auto_refresh", () => {
   const output_schema = Buffer.from(arrowStream([])).toString("base64");
 
-  test("gets a job when its source has new rows, as long as both are there", async () => {
+  test("gets a job when its source has new rows, as long as both exist", async () => {
     const id = await createFilms(catalog);
     const view = [...id.slice(0, -1), "view"];
     const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
@@ -167,13 +170,9 @@ describe("a view with auto_refresh", () => {
     const queryOf = (source: string[]) => JSON.stringify({ base: {}, source_table: source.join("$") });
     const request = { kind: "query", source_query: queryOf(id), output_schema, auto_refresh: true };
     expect((await catalog.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
-    const key = await catalog.keyFor("writer-of-view", { [id[0] ?? ""]: "writer" });
-    const properties = JSON.stringify({
-      "materialized_view.kind": "query",
-      "materialized_view.source_query": queryOf(secret),
-    });
-    const replaced = { id: view, mode: "Overwrite", properties };
-    expect((await catalog.call("createTable", replaced, { key, body: arrowStream(films) })).status).toBe(200);
+    const key = await catalog.keyFor("writer-of-view", { [id[0] ?? ""]: "writer", [secret[0] ?? ""]: "reader" });
+    const replaced = { id: view, metadata: viewMetadata(secret) };
+    expect((await catalog.call("updateTableSchemaMetadata", replaced, { key })).status).toBe(200);
     await append(id);
     expect(await jobsOn(view)).toEqual([]);
   });
@@ -184,9 +183,8 @@ describe("a view with auto_refresh", () => {
     const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
     const request = { kind: "query", source_query, output_schema, auto_refresh: true };
     for (const each of [broken, view]) await catalog.call("createMaterializedView", { ...request, id: each });
-    const properties = JSON.stringify({ "materialized_view.udtf_spec": "no JSON" });
-    const overwrite = { id: broken, mode: "Overwrite", properties };
-    expect((await catalog.call("createTable", overwrite, { body: arrowStream(films) })).status).toBe(200);
+    const replaced = { id: broken, metadata: viewMetadata(view) };
+    expect((await catalog.call("updateTableSchemaMetadata", replaced)).status).toBe(200);
     await append(id);
     expect(await jobsOn(view)).toHaveLength(1);
     expect(await jobsOn(broken)).toEqual([]);

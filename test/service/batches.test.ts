@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { batchCreateTableVersions } from "../../service/operations/table-version.ts";
-import { createQueries } from "../../service/store/queries.ts";
+import { createQueries, SqliteRecordsDialect } from "../../service/store/queries.ts";
 import {
   commit,
   declareTable,
@@ -94,10 +94,11 @@ describe("BatchCreateTableVersions", () => {
 
   test("does not begin with all of a batch whose first entry is refused", async () => {
     let begun = 0;
-    const db = createQueries("sqlite", async () => {
+    const prepare = () => {
       begun += 1;
-      return { rows: [] };
-    });
+      return { reader: true, all: () => [] } as never;
+    };
+    const db = createQueries(new SqliteRecordsDialect({ database: { prepare, close: () => undefined } }));
     const entries = Array(1_000).fill({ id: ["missing"], version: 1, manifest_path: "x" });
     const caller = { principal: { name: "any", grants: [] }, requestId: "any", body: new ReadableStream() };
     const batch = batchCreateTableVersions({ entries } as never, { store: { read: { db } } } as never, caller);

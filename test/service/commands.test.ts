@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -6,7 +6,6 @@ import { runCommandLine } from "../../service/command-line.ts";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
 import { startService } from "../../service/start.ts";
-import { openStore } from "../../service/store/open.ts";
 import { startCommand } from "../support/command.ts";
 import { createTestDatabase, databaseKind, type TestDatabase } from "../support/database.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
@@ -27,13 +26,6 @@ function settingsIn(folder: string): Record<string, string> {
 /** Runs a command within this process. `runCatalogCommand` runs some as processes, which share the exit code. */
 const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
   startCommand(runCommandLine, args, settings).finished;
-
-/** Creates the database of a catalog. @returns Its settings. */
-async function createCatalog(): Promise<Record<string, string>> {
-  const settings = settingsIn(temporaryFolder("tiltyard-commands-"));
-  await using _ = await openStore(readConfig(settings).database);
-  return settings;
-}
 
 /** Starts the service like `npm start`. */
 async function serve(folder: string) {
@@ -100,10 +92,12 @@ test("serve --help names the page of settings", async () => {
 });
 
 test("a command with a closed output ends without an error", async () => {
-  const settings = await createCatalog();
-  const program = startProgram(["service/main.ts", "keys", "list"], settings);
+  const folder = temporaryFolder("tiltyard-commands-");
+  await (await serveHere(folder)).stop();
+  const args = ["service/main.ts", "check-warehouse"];
+  const program = startProgram(args, settingsIn(folder));
   program.child.stdout?.destroy();
-  expect(await program.finished).toMatchObject({ code: 0, stderr: expect.stringMatching(/^database: .+\n$/) });
+  expect(await program.finished).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("--version prints the version of the package", async () => {
@@ -111,71 +105,13 @@ test("--version prints the version of the package", async () => {
   expect(await run(["--version"], {})).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: "" });
 });
 
-describe("keys and grants", () => {
-  test("create, list and revoke a key while the service runs", async () => {
-    const folder = temporaryFolder("tiltyard-commands-");
-    const { headers, ...service } = await serveHere(folder);
-    const settings = settingsIn(folder);
-    const created = await runCatalogCommand(["keys", "create", "ada", "--role", "reader", "--json"], settings);
-    const { id, key } = JSON.parse(created.stdout);
-    const status = async () =>
-      (await fetch(`${service.url}/v1/namespace/$/list`, { headers: { "x-api-key": key } })).status;
-    expect(await status()).toBe(200);
-
-    const listed = await run(["keys", "list", "--json"], settings);
-    expect(JSON.parse(listed.stdout)).toContainEqual({ id, principal: "ada", created: expect.any(String) });
-    expect(listed.stdout).not.toContain(key);
-
-    await run(["grants", "remove", "ada"], settings);
-    // The service reads the roles of a principal once a second.
-    const untilStatus = (expected: number) => expect.poll(status).toBe(expected);
-    await untilStatus(403);
-    await run(["grants", "add", "ada", "writer"], settings);
-    await untilStatus(200);
-    const grants = await run(["grants", "list"], settings);
-    expect(grants.stdout).toMatch(/PRINCIPAL +NAMESPACE +ROLE\nada +\$ +writer\n/);
-
-    expect((await run(["keys", "revoke", id], settings)).code).toBe(0);
-    expect(await status()).toBe(401);
-    const audit = await fetch(`${service.url}/management/v1/namespace/$/transaction/list?principal=operator`, {
-      headers,
-    });
-    const { transactions } = (await audit.json()) as { transactions: { operation: string }[] };
-    // The key and its role are created within the same millisecond, so their order is arbitrary.
-    expect(transactions.map(({ operation }) => operation).toSorted()).toEqual([
-      "CreateApiKey",
-      "PutGrant",
-      "PutGrant",
-      "RevokeApiKey",
-      "RevokeGrant",
-    ]);
-    await service.stop();
-  });
-
-  test.each([[["keys", "create", "ada"]], [["keys", "list"]], [["grants", "list"]], [["tables", "protect", "t"]]])(
-    "never create a database: %j",
-    async (args) => {
-      const settings = settingsIn(temporaryFolder("tiltyard-commands-"));
-      const { code, stdout, stderr } = await run(args, settings);
-      expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining("No catalog database exists at")]);
-      expect(readdirSync(settings.TILTYARD_DATA_DIR ?? "")).toEqual([]);
-    },
-  );
-
-  test.each([
-    [["keys", "revoke", "missing"], 1, "the key missing does not exist"],
-    [["grants", "remove", "stranger"], 1, "stranger has no role on $"],
-    [["grants", "add", "ada", "owner"], 2, "Allowed choices are reader, writer, admin"],
-    [["keys", "create"], 2, "missing required argument"],
-    [["keys", "create", "ada", "--namespace", "a$$b"], 1, "id: has an empty part"],
-    [["keys"], 2, "Usage: tiltyard-catalog keys"],
-    [["serve", "--port", "3"], 2, "unknown option '--port'"],
-    [["nothing"], 2, "unknown command"],
-    [["grants", "add", "ada", "reader", "$$"], 1, "id: has an empty part"],
-  ])("refuse %j with exit code %i", async (args, exitCode, message) => {
-    const { code, stderr } = await run(args, await createCatalog());
-    expect([code, stderr]).toEqual([exitCode, expect.stringContaining(message)]);
-  });
+test.each([
+  [["serve", "--port", "3"], 2, "unknown option '--port'"],
+  [["backup"], 2, "missing required argument"],
+  [["nothing"], 2, "unknown command"],
+])("a command line such as %j is refused with exit code %i", async (args, exitCode, message) => {
+  const { code, stderr } = await run(args, settingsIn(temporaryFolder("tiltyard-commands-")));
+  expect([code, stderr]).toEqual([exitCode, expect.stringContaining(message)]);
 });
 
 describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
@@ -232,18 +168,16 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     ["catalog.sqlite-wal", "Restore a backup"],
     ["catalog.sqlite.before-restore-2026-01-01", "Restore a backup"],
     ["warehouse/ns/t-0123456789ab.lance/_versions/1.manifest", "TILTYARD_NEW_CATALOG=1"],
-  ])("are named when %s is there without a database: no program starts an empty catalog", async (remains, advice) => {
+  ])("are named when %s exists without a database, and no program starts an empty catalog", async (remains, advice) => {
     const folder = temporaryFolder("tiltyard-commands-");
     mkdirSync(dirname(join(folder, remains)), { recursive: true });
     writeFileSync(join(folder, remains), "remains");
     for (const each of [false, true]) {
       // SQLite treats an empty file like a missing one.
       if (each) writeFileSync(join(folder, "catalog.sqlite"), "");
-      for (const command of [["serve"], ["keys", "list"], ["grants", "add", "ada", "reader"]]) {
-        const { code, stderr } = await run(command, settingsIn(folder));
-        expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining(advice)]);
-        expect(stderr).toContain(remains.startsWith("catalog") ? remains : "ns/t-0123456789ab.lance");
-      }
+      const { code, stderr } = await run(["serve"], settingsIn(folder));
+      expect([code, stderr]).toEqual([1, expect.stringContaining(advice)]);
+      expect(stderr).toContain(remains.startsWith("catalog") ? remains : "ns/t-0123456789ab.lance");
     }
     expect(readFileSync(join(folder, remains), "utf8")).toBe("remains");
   });
@@ -254,7 +188,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     mkdirSync(table, { recursive: true });
     writeFileSync(join(table, "1.manifest"), "");
     await (await serveHere(folder, { TILTYARD_NEW_CATALOG: "1" })).stop();
-    expect((await run(["keys", "list"], settingsIn(folder))).code).toBe(0);
+    await (await serveHere(folder)).stop();
   });
 
   test("refuse an incomplete database and change nothing", async () => {
@@ -295,5 +229,28 @@ describe("check-warehouse", () => {
     const settings = { TILTYARD_WAREHOUSE: pathToFileURL(file).href };
     const { code, stdout } = await run(["check-warehouse"], settings);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/cannot be used: .*not a directory.*, as user/i)]);
+  });
+});
+
+describe.runIf(databaseKind === "sqlite")("a database file that is moved while the service runs", () => {
+  test("refuses changes and is not ready until the file is back, and loses nothing", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    const { headers, ...service } = await serveHere(folder);
+    const statusOf = async (path: string, method = "GET") =>
+      (await fetch(service.url + path, { method, headers })).status;
+    expect(await statusOf("/v1/namespace/before/create", "POST")).toBe(200);
+    const file = join(folder, "catalog.sqlite");
+    renameSync(file, `${file}-moved`);
+    expect(await statusOf("/v1/namespace/meanwhile/create", "POST")).toBe(503);
+    expect(await statusOf("/health/ready")).toBe(503);
+    expect(await statusOf("/health/live")).toBe(200);
+    renameSync(`${file}-moved`, file);
+    expect(await statusOf("/health/ready")).toBe(200);
+    expect(await statusOf("/v1/namespace/after/create", "POST")).toBe(200);
+    await service.stop();
+    const again = await serveHere(folder);
+    const listed = await fetch(`${again.url}/v1/namespace/$/list`, { headers });
+    expect(await listed.json()).toMatchObject({ namespaces: ["after", "before"] });
+    await again.stop();
   });
 });

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, test } from "vitest";
 import { readConfig } from "../../service/config.ts";
@@ -116,7 +117,7 @@ describe("a service that is killed", () => {
   );
 });
 
-describe("a storage that fails", () => {
+describe("a failing storage", () => {
   const running: TestCatalog[] = [];
   afterEach(async () => {
     for (const catalog of running.splice(0)) await catalog.stop();
@@ -155,7 +156,32 @@ describe("a storage that fails", () => {
     return catalog;
   }
 
-  test("before the commit leads to 503, and to no version", async () => {
+  test("has one large manifest in memory at a time", async () => {
+    let present = 0;
+    let most = 0;
+    const catalog = await startFailing(new Set(), (store) => ({
+      ...store,
+      persist: async (...request) => {
+        const read = await store.persist(...request);
+        present += 1;
+        most = Math.max(most, present);
+        await setImmediate();
+        present -= 1;
+        return read;
+      },
+    }));
+    const tables = await Promise.all([1, 2, 3, 4].map(() => declareTable(catalog)));
+    const entries = tables.map((table) => ({
+      id: table.id,
+      version: 1,
+      manifest_path: stageManifest(table, 1, { content: new Uint8Array(9 * 1024 * 1024) }),
+      naming_scheme: "V2",
+    }));
+    expect((await catalog.call("batchCreateTableVersions", { entries })).status).toBe(200);
+    expect(most).toBe(1);
+  });
+
+  test("causes 503 and no version when it fails before the commit", async () => {
     const failing = new Set<keyof ObjectStore>(["persist"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -165,7 +191,7 @@ describe("a storage that fails", () => {
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
   });
 
-  test("to copy one of several versions of a batch, whose manifest is then deleted, leaves the others", async () => {
+  test("leaves the other versions of a batch when one cannot be copied and its manifest is deleted", async () => {
     let fails = true;
     const catalog = await startFailing(new Set(), (store) => ({
       ...store,
@@ -190,7 +216,7 @@ describe("a storage that fails", () => {
     expect((await commit(catalog, table, 4)).status).toBe(200);
   });
 
-  test("to copy causes 503 for the commit and for readers, and a retry returns the outcome", async () => {
+  test("causes 503 for the commit and for readers when it cannot copy, and a retry returns the outcome", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -208,7 +234,7 @@ describe("a storage that fails", () => {
     await expect.poll(() => existsSync(`/${staged}`)).toBe(false);
   });
 
-  test("to copy loses no acknowledged version to an external writer that commits first", async () => {
+  test("loses no acknowledged version to an external writer that commits before the copy", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -221,7 +247,7 @@ describe("a storage that fails", () => {
     expect(versions.map(({ manifest_path }) => readText(`/${manifest_path}`))).toEqual(["the other's"]);
   });
 
-  test("to copy leaves a version that no client asks for again to deferred work", async () => {
+  test("leaves a version that no client requests again to deferred work when it cannot copy", async () => {
     const failing = new Set<keyof ObjectStore>(["copy"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -268,7 +294,7 @@ describe("a storage that fails", () => {
     expect(versions.map(({ manifest_path }) => readText(`/${manifest_path}`))).toEqual(["the other's"]);
   });
 
-  test("to delete leaves a version that is read under its final name, and its staged file until later", async () => {
+  test("leaves a readable version, and its staged file until later, when it cannot delete", async () => {
     const failing = new Set<keyof ObjectStore>(["delete"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);
@@ -280,7 +306,7 @@ describe("a storage that fails", () => {
     await expect.poll(() => stagedFilesOf(table)).toEqual([]);
   });
 
-  test("to delete brings back no version when a commit is retried after all versions were deleted", async () => {
+  test("restores no version when a commit is retried after all versions were deleted", async () => {
     const catalog = await startFailing(new Set(["delete"]));
     const table = await declareTable(catalog);
     const manifest_path = stageManifest(table, 1);
@@ -295,7 +321,7 @@ describe("a storage that fails", () => {
     expect((await commit(catalog, table, 1, { suffix: "anew", content: "anew" })).status).toBe(200);
   });
 
-  test("to delete a dropped table keeps its location reserved until it recovers, and delays no request", async () => {
+  test("keeps the location of a dropped table reserved until it can delete it, and delays no request", async () => {
     const failing = new Set<keyof ObjectStore>(["deleteFolder"]);
     const catalog = await startFailing(failing);
     const table = await declareTable(catalog);

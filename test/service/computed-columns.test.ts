@@ -75,8 +75,9 @@ describe("a column that a function computes", () => {
     const { location } = (await catalog.call("describeTable", { id })).body;
     expect(readFileSync(`/${pathOf({ id, location })}/_udfs/${otherSha}`)).toEqual(other);
     const { jobs } = (await catalog.call("listJobs", { id: id.slice(0, -1) })).body;
-    const parameters = { column: "length", where: "true" };
-    expect(jobs).toMatchObject([{ operation: "AlterTableBackfillColumns", status: "Queued", parameters }]);
+    expect(jobs).toMatchObject([{ operation: "AlterTableBackfillColumns", status: "Queued", column: "length" }]);
+    const { job } = (await catalog.call("describeJob", { id: jobs[0]?.job_id.split("$") ?? [] })).body;
+    expect(job.parameters).toEqual({ column: "length", where: "true" });
     expect((await alter("length")).error).toMatchObject({ status: 409, detail: expect.stringContaining("open job") });
     for (const path of ["title", "missing"])
       expect((await alter(path)).error).toMatchObject({
@@ -97,6 +98,13 @@ describe("a column that a function computes", () => {
       struct: { type: "struct", fields: [{ name: "a", nullable: true, type: { type: "string" } }] },
       time: { type: "timestamp[us]" },
       money: { type: "decimal128(10, 2)" },
+      day: { type: "date32:day" },
+      spans: { type: "map<string, large_list<item: duration[ms]>>" },
+      genre: { type: "dictionary<values=string, indices=int8, ordered=0>" },
+      key: { type: "extension<arrow.uuid>" },
+      tensor: { type: "extension<arrow.fixed_shape_tensor[value_type=float, shape=[2,3]]>" },
+      nested: { type: "struct", fields: [{ ...item, metadata: { unit: "m" } }] },
+      local: { type: "timestamp[us, tz=+05:30]" },
     };
     const outputs = Object.entries(types).map(([column, data_type]) => ({ column, data_type }));
     await add(id, { name: "vector", virtual_column: virtual(outputs) });
@@ -104,8 +112,17 @@ describe("a column that a function computes", () => {
       vector: { type: { type: "fixed_size_list", length: 4, fields: [{ type: { type: "float32" } }] } },
       list: { type: { type: "list", fields: [{ type: { type: "float32" } }] } },
       struct: { type: { type: "struct", fields: [{ name: "a", type: { type: "utf8" } }] } },
-      time: { type: { type: "timestamp" } },
+      time: { type: { type: "timestamp[us]" } },
       money: { type: { type: "decimal128", length: 10_002 } },
+      day: { type: { type: "date32" } },
+      spans: {
+        type: { type: "map", fields: [{ type: { fields: [{ name: "key" }, { type: { type: "large_list" } }] } }] },
+      },
+      genre: { type: { type: "utf8" } },
+      key: { type: { type: "fixed_size_binary", length: 16 }, metadata: { "ARROW:extension:name": "arrow.uuid" } },
+      tensor: { type: { length: 6 }, metadata: { "ARROW:extension:metadata": '{"shape":[2,3]}' } },
+      nested: { type: { fields: [{ metadata: { unit: "m" } }] } },
+      local: { type: { type: "timestamp[us, tz=+05:30]" } },
     });
   });
 
@@ -173,7 +190,7 @@ describe("a column that a function computes", () => {
     [
       "a type that there is not",
       virtual([{ ...length, data_type: { type: "int65" } }]),
-      /no column can be added with the type "int65"/,
+      /no column can have the type "int65"/,
     ],
     ["no output", virtual([]), /at least one output/],
   ])("is refused with %s, and nothing is changed", async (_, column, message) => {
@@ -181,6 +198,20 @@ describe("a column that a function computes", () => {
     const refused = await add(id, { name: "before", expression: "id * 2" }, { name: "length", virtual_column: column });
     expect([refused.status, refused.error.detail]).toEqual([400, expect.stringMatching(message)]);
     expect(Object.keys(await fieldsOf(id))).toEqual(["id", "title"]);
+  });
+
+  test.each([
+    "map<string>",
+    "list<item: int64",
+    "struct<a int64>",
+    "extension<other>",
+    "timestamp[us] ",
+    "utf8<item: int64>",
+  ])("is refused with the malformed type %s", async (type) => {
+    const id = await createFilms(catalog);
+    const column = virtual([{ column: "length", data_type: { type } }]);
+    const { status, error } = await add(id, { name: "length", virtual_column: column });
+    expect([status, error.detail]).toEqual([400, `data_type: no column can have the type ${JSON.stringify(type)}`]);
   });
 
   test("is added together with others in one commit, or none is", async () => {

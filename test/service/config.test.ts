@@ -77,8 +77,14 @@ describe("the settings", () => {
     [{ TILTYARD_DATABASE_CONNECTIONS: "0" }, "TILTYARD_DATABASE_CONNECTIONS must be a number of connections"],
     [{ TILTYARD_WAREHOUSE: "tables" }, "TILTYARD_WAREHOUSE must be a file://, s3:// or gs:// URI"],
     [{ TILTYARD_ALLOWED_LOCATIONS: "s3://b,nonsense" }, "TILTYARD_ALLOWED_LOCATIONS.1"],
-    [{ TILTYARD_DROP_RETENTION: "7" }, "TILTYARD_DROP_RETENTION must be 0, or a number of minutes, hours or days"],
-    [{ TILTYARD_AUDIT_RETENTION: "0" }, "TILTYARD_AUDIT_RETENTION must be a number of minutes, hours or days"],
+    [
+      { TILTYARD_DROP_RETENTION: "7" },
+      "TILTYARD_DROP_RETENTION must be a number of seconds, minutes, hours or days such as 7d, or 0",
+    ],
+    [
+      { TILTYARD_AUDIT_RETENTION: "0" },
+      "TILTYARD_AUDIT_RETENTION must be a number of seconds, minutes, hours or days such as 365d",
+    ],
     [{ TILTYARD_AUTH: "none" }, "TILTYARD_AUTH"],
     [{ TILTYARD_RATE_LIMIT: "0" }, "TILTYARD_RATE_LIMIT must be a number of requests a second"],
     [{ TILTYARD_BODY_MEMORY: "32M" }, "TILTYARD_BODY_MEMORY must be a number of MiB"],

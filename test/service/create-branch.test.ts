@@ -100,7 +100,7 @@ describe("a new branch", () => {
     ["main", { name: "main" }, { status: 400, code: 13 }],
     ["a name that is none", { name: "../b" }, { status: 400, code: 13 }],
     ["no name", {}, { status: 400, code: 13 }],
-  ])("is not made of %s", async (_, asked, expected) => {
+  ])("is not created from %s", async (_, asked, expected) => {
     const id = await createFilms(catalog);
     expect((await catalog.call("createTableBranch", { id, ...asked })).error).toMatchObject(expected);
     expect(await branchesOf(id)).toEqual({});
@@ -112,7 +112,7 @@ describe("a new branch", () => {
     ["side", "side/_versions/deeper"],
     ["side/data", "side"],
     ["side/_versions", "side"],
-  ])("with rows on %s is not made in a folder that Lance uses: %s", async (present, name) => {
+  ])("is not created in a folder that Lance uses, with rows on %s: %s", async (present, name) => {
     const id = await createFilms(catalog);
     await catalog.call("createTableBranch", { id, name: present });
     await insert(id, present);

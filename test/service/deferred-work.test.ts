@@ -62,7 +62,7 @@ describe("deferred work", () => {
     expect(await listDueTasks(running.store.read, 10)).toEqual([]);
   });
 
-  test("that fails is tried again later, holds up no other, and is counted", async () => {
+  test("is retried later when it fails, delays no other work, and is counted", async () => {
     const done: string[] = [];
     await using running = await startWorkers([
       async (subject) => {

@@ -58,7 +58,7 @@ test("a cascading drop of 40,000 tables lets others in between, and a protected 
   for (const id of [["large"], ["large", "below"]]) await catalog.call("createNamespace", { id });
   await executeSql(
     catalog.database,
-    `insert into tables (namespace, name, location, properties, created_at)
+    `insert into tables (namespace, name, location, properties, created_at_millis)
      with recursive n(i) as (select 1 union all select i + 1 from n where i < 40000)
      select case when i % 2 = 0 then 'large' else 'large\u001fbelow' end, 't' || i, 'file:///large/' || i, '{}', 1 from n`,
   );

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { beforeAll, describe, expect, test, vi } from "vitest";
-import { runCommandLine } from "../../service/command-line.ts";
+import { describe, expect, test, vi } from "vitest";
+import { runCommandLine } from "../../client/command-line.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import { openStore } from "../../service/store/open.ts";
 import { findTable } from "../../service/store/tables.ts";
@@ -18,21 +18,14 @@ import {
 import { startCommand } from "../support/command.ts";
 import { executeSql } from "../support/database.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
-import { runCatalogCommand } from "../support/process.ts";
 import { versionRecord } from "../support/version-record.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
 
-let settings: Record<string, string>;
-beforeAll(() => {
-  const { database } = catalog;
-  settings = {
-    TILTYARD_DATABASE_URL: database.kind === "sqlite" ? `sqlite:${database.file}` : database.url,
-    TILTYARD_DROP_RETENTION: "1h",
-  };
-});
-
-const command = (...args: string[]) => startCommand(runCommandLine, ["tables", ...args], settings).finished;
+const command = (...args: string[]) => {
+  const settings = { TILTYARD_CATALOG_URL: catalog.url, TILTYARD_API_KEY: catalog.adminKey };
+  return startCommand(runCommandLine, ["tables", ...args], settings).finished;
+};
 
 async function written(on: TestCatalog = catalog): Promise<TestTable> {
   const table = await declareTable(on);
@@ -79,7 +72,7 @@ describe("a table that is dropped with a retention", () => {
     await doDeferredWork(catalog.database, { dropRetentionMs: 3_600_000 });
 
     const id = await droppedId(table);
-    const back = await runCatalogCommand(["tables", "undrop", id ?? ""], settings);
+    const back = await command("undrop", id ?? "");
     expect([back.code, back.stdout]).toEqual([0, `${table.id.join("$")} is back\n`]);
     expect((await catalog.call("describeTable", { id: table.id })).body.location).toBe(table.location);
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toHaveLength(2);
@@ -112,7 +105,7 @@ describe("a table that is dropped with a retention", () => {
     await doDeferredWork(catalog.database);
     expect(existsSync(`/${pathOf(table)}`)).toBe(false);
     const late = await command("undrop", id);
-    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("no dropped table has this id")]);
+    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining(`No dropped table ${id} can be undropped`)]);
     expect((await catalog.call("declareTable", again)).status).toBe(200);
   });
 

@@ -75,7 +75,7 @@ describe("an error", () => {
   });
 
   test.each(["", "null", "{}", "  \n", '{"identity": null, "context": null, "id": null}'])(
-    "does not come from the body %j, which is an empty request",
+    "is not caused by the body %j, which is an empty request",
     async (body) => {
       const response = await catalog.fetch("/v1/namespace/$/describe", {
         method: "POST",
@@ -175,7 +175,7 @@ describe("an error", () => {
     expect([response.status, ErrorResponse.parse(await response.json()).detail]).toEqual([400, detail]);
   });
 
-  test("is 400 for a delimiter that is none, where no id needs it", async () => {
+  test("is 400 for an invalid delimiter, also where no id needs it", async () => {
     for (const delimiter of ["", "%0A", "x".repeat(17)])
       expect((await catalog.fetch(`/v1/table?delimiter=${delimiter}`)).status).toBe(400);
   });

@@ -384,28 +384,25 @@ describe("a commit that cannot be finished", () => {
   test.each([
     ["a moment later than this one was staged", 1_000],
     ["before, and named it only now", -500],
-  ])(
-    "because another writer took its name is a conflict, and the other's version stands: written %s",
-    async (_, age) => {
-      let interrupt = () => {};
-      const own = await startInterrupted(() => interrupt());
-      const table = await declareTable(own);
-      await commit(own, table, 1);
-      const longAgo = new Date(Date.now() - 60_000);
-      utimesSync(`/${pathOf(table)}/_versions/${finalName(1)}`, longAgo, longAgo);
-      interrupt = () => {
-        interrupt = () => {};
-        const file = `/${commitExternally(table, 2, "the other")}`;
-        const written = new Date(Date.now() + age);
-        utimesSync(file, written, written);
-      };
-      expect((await commit(own, table, 2)).error).toMatchObject({ status: 409, code: 14 });
-      const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
-      expect(versions.map((each) => each.version)).toEqual([1, 2]);
-      expect(readText(`/${versions[1]?.manifest_path}`)).toBe("the other");
-      await own.stop();
-    },
-  );
+  ])("is a conflict with the version of a writer that used its name first: written %s", async (_, age) => {
+    let interrupt = () => {};
+    const own = await startInterrupted(() => interrupt());
+    const table = await declareTable(own);
+    await commit(own, table, 1);
+    const longAgo = new Date(Date.now() - 60_000);
+    utimesSync(`/${pathOf(table)}/_versions/${finalName(1)}`, longAgo, longAgo);
+    interrupt = () => {
+      interrupt = () => {};
+      const file = `/${commitExternally(table, 2, "the other")}`;
+      const written = new Date(Date.now() + age);
+      utimesSync(file, written, written);
+    };
+    expect((await commit(own, table, 2)).error).toMatchObject({ status: 409, code: 14 });
+    const { versions } = (await own.call("listTableVersions", { id: table.id })).body;
+    expect(versions.map((each) => each.version)).toEqual([1, 2]);
+    expect(readText(`/${versions[1]?.manifest_path}`)).toBe("the other");
+    await own.stop();
+  });
 
   test("is described as the other writer's version after a conflict of names", async () => {
     let interrupt = async () => {};
@@ -427,7 +424,7 @@ describe("a commit that cannot be finished", () => {
     await own.stop();
   });
 
-  test("because its manifest was deleted is a conflict, and its number is free again", async () => {
+  test("is a conflict when its manifest was deleted, and its number is free again", async () => {
     let interrupt = () => {};
     const own = await startInterrupted(() => interrupt());
     const table = await declareTable(own);
@@ -443,7 +440,7 @@ describe("a commit that cannot be finished", () => {
     await own.stop();
   });
 
-  test("because the client cleaned its version up first keeps no reader from the later ones", async () => {
+  test("keeps no reader from later versions when a client cleaned its version up first", async () => {
     const own = await startOver((store) => ({
       ...store,
       delete: () => Promise.reject(new CatalogError("ServiceUnavailable", "nothing can be deleted")),
@@ -461,7 +458,7 @@ describe("a commit that cannot be finished", () => {
     await own.stop();
   });
 
-  test("for a while, in a store whose objects all have identities of their own, stands", async () => {
+  test("stays when the delay is temporary, in a store whose objects all have their own identities", async () => {
     let failures = 1;
     const own = await startOver((store) => ({
       ...store,
@@ -490,7 +487,7 @@ describe("a commit that cannot be finished", () => {
   });
 
   test.each([undefined, "exp"])(
-    "because all was deleted meanwhile is not served in place of the one that is committed then, on branch %s",
+    "is not served in place of a later commit when all versions were deleted meanwhile, on branch %s",
     async (branch) => {
       let interrupt = async () => {};
       const own = await startInterrupted(() => interrupt());
@@ -516,7 +513,7 @@ describe("a commit that cannot be finished", () => {
     },
   );
 
-  test("leaves the numbering of its branch as it was, also when no other record is there", async () => {
+  test("leaves the numbering of its branch unchanged, also without another record", async () => {
     let interrupt = () => {};
     const own = await startInterrupted(() => interrupt());
     const table = await declareTable(own);

@@ -28,7 +28,7 @@ async function next(socket: Socket): Promise<string> {
 test.each([
   [" that holds the service up", 200],
   ["", 0],
-])("a client between two requests is answered, though as many connections come in a rush%s", async (_, heldMs) => {
+])("a client between two requests is answered, though as many connections arrive in a rush%s", async (_, heldMs) => {
   const client = open();
   const text = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n";
   client.write(text);
@@ -54,7 +54,7 @@ test.each([
       `POST /v1/namespace/%24/exists HTTP/1.1\r\nhost: a\r\nx-api-key: ${catalog.adminKey}\r\ncontent-length: 2\r\n\r\n{}`,
   ],
 ])(
-  "requests %s that came while the service was busy are answered, though as many connections came",
+  "requests %s that arrived while the service was busy are answered, though as many connections arrived",
   async (_, text) => {
     const idle = await Promise.all(
       Array.from({ length: most }, async () => {
@@ -91,4 +91,13 @@ test("the longest idle ones are closed beyond the limit", async () => {
   await closed;
   expect(then.filter(({ destroyed }) => destroyed)).toEqual([]);
   for (const socket of then) socket.destroy();
+});
+
+test("keeps an idle connection longer than the pools of clients and of load balancers do", async () => {
+  const client = open();
+  client.write("GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n");
+  const [, seconds = "0"] = /^keep-alive: timeout=(\d+)/im.exec(await next(client)) ?? [];
+  // Google's load balancers keep idle connections for 600 seconds.
+  expect(Number(seconds)).toBeGreaterThan(600);
+  client.destroy();
 });

@@ -1,10 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { beginAttempt, claimAttempt, finishAttempt, heartbeat, startAttempt } from "../support/attempts.ts";
-import { declareTable, startTestCatalog, useCatalog } from "../support/catalog.ts";
-import { createTestDatabase, executeSql } from "../support/database.ts";
-import { createEarlierSchema } from "../support/earlier-schema.ts";
+import { declareTable, useCatalog } from "../support/catalog.ts";
+import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
+afterEach(() => void vi.useRealTimers());
 
 async function openJob(): Promise<string> {
   const { id } = await declareTable(catalog);
@@ -39,7 +39,7 @@ describe("an attempt", () => {
     ["heartbeatJobAttempt", { progress: { rows_committed: 9 }, log_tail: "late", reason: "late" }],
     ["finishJobAttempt", { status: "Succeeded", result: { rows_assigned: 9 } }],
     ["releaseJobAttempt", {}],
-  ] as const)("that was superseded changes nothing by %s", async (name, fields) => {
+  ] as const)("changes nothing by %s after it was superseded", async (name, fields) => {
     const job = await openJob();
     await beginAttempt(catalog, job);
     await claimAttempt(catalog, job);
@@ -68,10 +68,12 @@ describe("an attempt", () => {
     const job = await openJob();
     await beginAttempt(catalog, job);
     await catalog.call("cancelJob", { id: job.split("$") });
-    const before = await describeJob(job);
+    // Only a started attempt needs the parameters of its job.
+    const { parameters, ...before } = await describeJob(job);
     for (const name of ["startJobAttempt", "heartbeatJobAttempt", "finishJobAttempt"] as const) {
       const request = { id: job.split("$"), attempt: 1, claim: "process", status: "Succeeded" };
-      expect((await catalog.call(name, request)).body.job).toEqual(before);
+      const { job: told } = (await catalog.call(name, request)).body;
+      expect(told).toEqual(name === "startJobAttempt" ? { ...before, parameters } : before);
     }
     expect((await catalog.call("claimJobAttempt", { id: job.split("$"), after: 1, platform: {} })).status).toBe(409);
   });
@@ -90,7 +92,7 @@ describe("an attempt", () => {
     expect([told.heartbeat, told.reason]).toEqual([begun, undefined]);
   });
 
-  test("that did not start is released and does not count", async () => {
+  test("is released and does not count when it did not start", async () => {
     const job = await openJob();
     await claimAttempt(catalog, job);
     const release = (attempt: number) => catalog.call("releaseJobAttempt", { id: job.split("$"), attempt });
@@ -117,6 +119,57 @@ describe("an attempt", () => {
     expect(await describeJob(job)).toMatchObject({ status: "Failed", attempt: 2, progress: { rows_committed: 4 } });
   });
 
+  test("counts as interrupted once, however often its runner reports that, and has no heartbeat then", async () => {
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    for (let time = 0; time < 2; time += 1)
+      await finishAttempt(catalog, job, { interrupted: true, reason: "the runner stopped" });
+    const described = await describeJob(job);
+    expect(described).toMatchObject({ status: "Running", attempt: 1, interruptions: 1, reason: "the runner stopped" });
+    expect(described).not.toHaveProperty("heartbeat");
+    expect((await attemptsOf(job))[0]).toMatchObject({
+      reason: "the runner stopped",
+      ended_at_millis: expect.any(Number),
+    });
+    await beginAttempt(catalog, job);
+    expect(await describeJob(job)).toMatchObject({ attempt: 2, interruptions: 1, heartbeat: expect.any(String) });
+  });
+
+  test("ends by a pause without counting, learns of it, and another one follows only after the job is resumed", async () => {
+    const job = await openJob();
+    const id = job.split("$");
+    await beginAttempt(catalog, job);
+    await heartbeat(catalog, job, { progress: { rows_total: 10, rows_committed: 4 } });
+    expect((await catalog.call("pauseJob", { id })).body.job).toMatchObject({ interruptions: 1 });
+    await heartbeat(catalog, job, { progress: { rows_total: 10, rows_committed: 5 } });
+    const told = await describeJob(job);
+    expect(told).toMatchObject({
+      status: "Running",
+      paused_at_millis: expect.any(Number),
+      interruptions: 1,
+      progress: { rows_committed: 4 },
+    });
+    expect(told).not.toHaveProperty("heartbeat");
+    expect((await attemptsOf(job))[0]).toMatchObject({
+      reason: "the job was paused",
+      ended_at_millis: expect.any(Number),
+    });
+    const claim = () => catalog.call("claimJobAttempt", { id, after: 1, platform: {} });
+    expect((await claim()).error).toMatchObject({ status: 409, detail: expect.stringContaining("is paused") });
+    expect((await catalog.call("resumeJob", { id })).body.job).not.toHaveProperty("paused_at_millis");
+    expect((await claim()).body.job).toMatchObject({ attempt: 2, interruptions: 1 });
+  });
+
+  test("succeeds although its job is paused, when its last commit was already done", async () => {
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    await catalog.call("pauseJob", { id: job.split("$") });
+    await finishAttempt(catalog, job, { status: "Succeeded" });
+    expect(await describeJob(job)).toMatchObject({ status: "Succeeded" });
+    expect(await describeJob(job)).not.toHaveProperty("paused_at_millis");
+    expect((await catalog.call("pauseJob", { id: job.split("$") })).error.status).toBe(409);
+  });
+
   test("may report any text that a program prints", async () => {
     const job = await openJob();
     await beginAttempt(catalog, job);
@@ -139,34 +192,136 @@ describe("an attempt", () => {
   });
 });
 
-test("converts jobs whose state was in properties, with their latest attempt", async () => {
-  const { database, url } = await createTestDatabase();
-  await createEarlierSchema(database, "0011-clock");
-  const row = (id: string, operation: string, status: string, properties: object) =>
-    `('0190-${id}', 'ns', '${operation}', '[["ns","t"]]', 'ada', 'request', '${status}', '${JSON.stringify(properties)}', 1000, 2000)`;
-  const begun = "2026-01-01T00:00:00.000Z";
-  const running = { "attempt.1": "x", "attempt.2": begun, started_at: begun, ray_job: "ns/j", log_tail: "one\ntwo" };
-  const progress = { "progress.rows_total": "10", "progress.rows_committed": "many", "result.version": "3" };
-  await executeSql(
-    database,
-    `insert into jobs (id, namespace, operation, objects, principal, request_id, status, properties, created_at, updated_at)
-     values ${row("1", "AlterTableBackfillColumns", "Running", { column: "c", where: "id > 1", ...running, ...progress })},
-     ${row("2", "CompactTable", "Queued", { target_rows_per_fragment: "7" })},
-     ${row("3", "OpenJob", "Failed", { column: "c", reason: "no film", ray_job_id: "raysubmit_1" })}`,
-  );
-  const own = await startTestCatalog({ TILTYARD_DATABASE_URL: url, TILTYARD_AUDIT_RETENTION: "40000d" });
-  const { jobs } = (await own.call("listJobs", { ascending: true })).body;
-  expect(jobs).toMatchObject([
-    {
-      ...{ status: "Running", attempt: 2, parameters: { column: "c", where: "id > 1" }, heartbeat: begun },
-      ...{ progress: { rows_total: 10 }, result: { version: 3 }, platform: { ray_job: "ns/j" }, principal: "ada" },
-    },
-    { status: "Queued", attempt: 0, parameters: { target_rows_per_fragment: "7" }, progress: {}, platform: {} },
-    { status: "Failed", attempt: 0, parameters: { column: "c" }, reason: "no film", ended_at_millis: 2000 },
-  ]);
-  const attempts = (await own.call("listJobAttempts", { id: ["ns", "0190-1"] })).body.attempts;
-  expect(attempts).toMatchObject([{ number: 2, lines: ["one", "two"], platform: { ray_job: "ns/j" } }]);
-  const { properties } = (await own.call("describeTransaction", { id: ["ns", "0190-3"] })).body;
-  expect(properties).toEqual({ column: "c", reason: "no film", ray_job_id: "raysubmit_1" });
-  await own.stop();
+describe("a job with timeout_seconds", () => {
+  const openTimed = async () => {
+    const id = await createFilms(catalog);
+    return (await catalog.call("compactTable", { id, timeout_seconds: 3600 })).body.job_id;
+  };
+  const passSeconds = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+
+  test("fails with that reason at the first heartbeat after all its attempts together ran for so long", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const job = await openTimed();
+    passSeconds(4000);
+    await beginAttempt(catalog, job);
+    passSeconds(3000);
+    await finishAttempt(catalog, job, { reason: "Ray died" });
+    passSeconds(4000);
+    await beginAttempt(catalog, job);
+    passSeconds(599);
+    await heartbeat(catalog, job);
+    expect(await describeJob(job)).toMatchObject({ status: "Running", parameters: { timeout_seconds: "3600" } });
+    passSeconds(1);
+    const { body } = await catalog.call("heartbeatJobAttempt", {
+      ...{ id: job.split("$"), attempt: 2, claim: "process" },
+      ...{ progress: { rows_total: 10, rows_committed: 4 }, log_tail: "the last line" },
+    });
+    const reason = "stopped after running for 60 min, its timeout_seconds";
+    expect(body.job).toMatchObject({ status: "Failed", reason, progress: { rows_committed: 4 } });
+    expect((await attemptsOf(job))[1]).toMatchObject({ reason, lines: ["the last line"] });
+  });
+
+  test("fails instead of another attempt when its process was killed after that time", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const job = await openTimed();
+    await beginAttempt(catalog, job);
+    passSeconds(3600);
+    await claimAttempt(catalog, job);
+    expect(await describeJob(job)).toMatchObject({ status: "Failed", attempt: 1 });
+  });
+
+  test("succeeds when its attempt reports the success after that time", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const job = await openTimed();
+    await beginAttempt(catalog, job);
+    passSeconds(3601);
+    await finishAttempt(catalog, job, { status: "Succeeded" });
+    expect(await describeJob(job)).toMatchObject({ status: "Succeeded" });
+  });
+
+  test.each([0, 2_592_001, 1.5, "1h"])("is refused for %j seconds", async (timeout_seconds) => {
+    const id = await createFilms(catalog);
+    for (const [name, request] of openings)
+      expect((await catalog.call(name, { id, ...request, timeout_seconds })).error.detail).toMatch(
+        /^timeout_seconds: /,
+      );
+  });
+
+  test("is opened by every request for a job of runners, also for a column of lancedb, and retried with it", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", computed: "id * 2" }] });
+    for (const [name, request] of openings) {
+      const opened = await catalog.call(name, { id, ...request, timeout_seconds: 60 });
+      expect([name, opened.status, opened.headers.get("x-ignored-fields")]).toEqual([name, 202, null]);
+      const { job_id } = opened.body;
+      await catalog.call("cancelJob", { id: job_id.split("$") });
+      const again = (await catalog.call("retryJob", { id: job_id.split("$") })).body.job_id;
+      for (const job of [job_id, again]) expect((await describeJob(job)).parameters.timeout_seconds).toBe("60");
+    }
+  });
 });
+
+describe("a job without progress", () => {
+  const passMinutes = (minutes: number) => vi.setSystemTime(Date.now() + minutes * 60_000);
+  const stalledIn = async (job: string) => {
+    const id = job.split("$");
+    const { jobs } = (await catalog.call("listJobs", { id: id.slice(0, -1) })).body;
+    const listed = jobs.find(({ job_id }) => job_id === job)?.stalled_since_millis;
+    expect((await describeJob(job)).stalled_since_millis).toBe(listed);
+    return listed;
+  };
+  const stalledInAll = async () =>
+    Number(/^tiltyard_jobs_stalled (\d+)$/m.exec(await (await catalog.fetch("/metrics")).text())?.[1]);
+
+  test("has stalled since its start after 30 minutes, in its description, in lists and in the metrics", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const job = await openJob();
+    passMinutes(60);
+    await beginAttempt(catalog, job);
+    const started = Date.now();
+    const before = await stalledInAll();
+    passMinutes(29);
+    await heartbeat(catalog, job, { log_tail: "still here" });
+    expect([await stalledIn(job), await stalledInAll()]).toEqual([undefined, before]);
+    passMinutes(1);
+    expect([await stalledIn(job), await stalledInAll()]).toEqual([started, before + 1]);
+    await finishAttempt(catalog, job, { status: "Failed" });
+    expect([await stalledIn(job), await stalledInAll()]).toEqual([undefined, before]);
+  });
+
+  test.each([
+    ["has not stalled after it committed rows", { rows_committed: 1 }, false],
+    ["has not stalled after it computed rows", { rows_checkpointed: 1 }, false],
+    ["has not stalled after it ended tasks", { tasks_completed: 1 }, false],
+    ["has stalled although its rate changes", { rows_per_second: 1 }, true],
+    ["has stalled although it has more workers", { workers_active: 1 }, true],
+  ])("%s", async (_, counts, hasStalled) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    const progress = { rows_total: 10, rows_committed: 0 };
+    await heartbeat(catalog, job, { progress });
+    passMinutes(20);
+    await heartbeat(catalog, job, { progress: { ...progress, ...counts } });
+    passMinutes(20);
+    await heartbeat(catalog, job, { progress: { ...progress, ...counts } });
+    expect((await stalledIn(job)) !== undefined).toBe(hasStalled);
+  });
+
+  test("has not stalled when another attempt has begun", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    passMinutes(60);
+    await claimAttempt(catalog, job);
+    expect(await stalledIn(job)).toBeUndefined();
+  });
+});
+
+const openings = [
+  ["compactTable", {}],
+  ["cleanUpTable", {}],
+  ["buildTableIndex", { column: "id", index_type: "BTREE" }],
+  ["alterTableBackfillColumns", { column: "twice" }],
+  ["refreshMaterializedView", {}],
+] as const;

@@ -93,7 +93,7 @@ describe("a request for a job", () => {
     [
       "an unknown cluster",
       { cluster: "c" },
-      /cluster: "c" is not a definition .*, and not one of the runner's: default, gpu/,
+      /cluster: "c" is not a definition .*, and not one of the runner's in TILTYARD_RAY_CLUSTERS: default, gpu/,
     ],
     ["a cluster with free Kubernetes fields", { cluster: "root" }, /"root" has k8s_spec_override/],
     ["a cluster elsewhere", { cluster: "elsewhere" }, /"elsewhere" is a Ray cluster outside this platform/],

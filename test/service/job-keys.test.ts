@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { connectNamespace, type Table } from "@lancedb/lancedb";
 import { Table as ArrowTable, Field, List, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
-import { differingFragments } from "../../service/rows/manifest-file.ts";
+import { differingFragments } from "../../service/lance/manifest.ts";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
 import { claimAttempt } from "../support/attempts.ts";

@@ -39,6 +39,17 @@ describe("a backfill", () => {
     ["a condition on a column that is not there", { column: "twice", where: "missing > 1" }, 404, /missing/],
     ["a condition on a column that is filled as a whole", { column: "twice", where: "id > 1" }, 400, /Omit where/],
     ["some fragments of such a column", { column: "twice", num_frags: 1 }, 400, /Omit num_frags/],
+    ["an option of Geneva for such a column", { column: "twice", batch_size: 10 }, 400, /Omit batch_size/],
+    ["an error policy for such a column", { column: "twice", error_policy: "skip" }, 400, /Omit error_policy/],
+    [
+      "an unknown error policy",
+      { column: "twice", error_policy: "retry" },
+      400,
+      /^error_policy: must be one of fail, skip/,
+    ],
+    ["an option without an effect", { column: "twice", error_store: "x" }, 400, /^error_store: is not the name/],
+    ["an option that is no scalar", { column: "twice", skip_rows: [1] }, 400, /^skip_rows: must be a text/],
+    ["a field that the catalog derives", { column: "twice", cluster_definition: "{}" }, 400, /^cluster_definition: /],
   ])("is refused at once for %s", async (_, request, status, message) => {
     const id = await createComputed("twice");
     const { error } = await catalog.call("alterTableBackfillColumns", { id, ...request });
@@ -46,7 +57,37 @@ describe("a backfill", () => {
     expect((await catalog.call("listJobs", { id: id.slice(0, -1) })).body.jobs).toEqual([]);
   });
 
-  test("that is asked for again is the same job, also on a table with the mark of several objects in its name", async () => {
+  test("keeps the error policy with the job, and refuses limits of skipped rows without it", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "length", expression: "cast(0 as int)" }] });
+    await catalog.call("updateFieldMetadata", {
+      id,
+      updates: [{ path: "length", metadata: { virtual_column: "true" } }],
+    });
+    for (const limit of [{ max_failed_rows: 3 }, { max_failed_fraction: 0.1, error_policy: "fail" }]) {
+      const { error } = await backfill(id, "length", limit);
+      expect([error.status, error.detail]).toEqual([400, expect.stringContaining('needs error_policy "skip"')]);
+    }
+    const policy = { error_policy: "skip", max_failed_rows: 3, max_failed_fraction: 0.1 };
+    const { body } = await backfill(id, "length", policy);
+    const { job } = (await catalog.call("describeJob", { id: body.job_id.split("$") })).body;
+    expect(job.parameters).toMatchObject({ error_policy: "skip", max_failed_rows: "3", max_failed_fraction: "0.1" });
+  });
+
+  test("keeps the arguments of Geneva that the schema lacks with the job", async () => {
+    const id = await createFilms(catalog);
+    const metadata = { virtual_column: "true" };
+    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "length", expression: "cast(0 as int)" }] });
+    await catalog.call("updateFieldMetadata", { id, updates: [{ path: "length", metadata }] });
+    const options = { skip_frags: 100, use_cpu_only_pool: true, task_shuffle_diversity: 2, update_mode: "sparse" };
+    const opened = await backfill(id, "length", { num_frags: 50, ...options, udf_tag: null });
+    expect([opened.status, opened.headers.get("x-ignored-fields")]).toEqual([202, null]);
+    const { parameters } = (await catalog.call("describeJob", { id: opened.body.job_id.split("$") })).body.job;
+    expect(parameters).toEqual({ column: "length", num_frags: "50", options: expect.anything() });
+    expect(JSON.parse(parameters.options ?? "")).toEqual(options);
+  });
+
+  test("is the same job when it is requested again, also on a table with a comma in its name", async () => {
     const id = await createComputed("twice");
     const renamed = [...id.slice(0, -1), "],["];
     const to = { new_namespace_id: id.slice(0, -1), new_table_name: "],[" };
@@ -79,7 +120,7 @@ describe("a backfill", () => {
       });
   });
 
-  test("that is asked for again while it is open is the same job, and another one of the column is a conflict", async () => {
+  test("is the same job when it is requested again while it is open, and another one of the column is a conflict", async () => {
     const id = await createComputed("twice", "again");
     const answers = await Promise.all(Array.from({ length: 5 }, () => backfill(id, "twice", { concurrency: 2 })));
     const jobs = new Set(answers.map(({ body }) => body.job_id));
@@ -109,7 +150,7 @@ describe("jobs that look after a table", () => {
     const { job } = (await catalog.call("describeJob", { id: job_id.split("$") })).body;
     expect(job).toMatchObject({ status: "Queued", operation, objects: [id], parameters, result: {} });
     expect((await catalog.call(name, { id, ...request })).body.job_id).toBe(job_id);
-    expect((await catalog.call(name, { id, ...request, cluster: "other" })).error.status).toBe(409);
+    expect((await catalog.call(name, { id, ...request, cluster: "default" })).error.status).toBe(409);
     await beginAttempt(catalog, job_id);
     await finishAttempt(catalog, job_id, { status: "Succeeded", result: { versions_deleted: 4 } });
     const ended = (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
@@ -224,7 +265,7 @@ describe("management of jobs", () => {
     });
   });
 
-  test("has a job of the caller's own on any table, and is 404 for a job that is not there, 409 for a record", async () => {
+  test("opens the caller's own jobs on any table, and is 404 for an unknown job, 409 for a record", async () => {
     const { id } = await declareTable(catalog);
     const { job_id } = (await catalog.call("openJob", { id, column: "c" })).body;
     expect((await catalog.call("describeJob", { id: job_id.split("$") })).body.job).toMatchObject({

@@ -6,7 +6,7 @@ import { childEnvironment } from "../../service/rows/environment.ts";
 import { startProgram } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const library = JSON.stringify(resolve(import.meta.dirname, "../../service/rows/child/lancedb.ts"));
+const library = JSON.stringify(resolve(import.meta.dirname, "../../lance-worker/lancedb.ts"));
 const folder = JSON.stringify(temporaryFolder("tiltyard library "));
 
 const search = `

@@ -110,7 +110,7 @@ describe("a role", () => {
     expect(again.error).toMatchObject({ status: 404, detail: expect.stringContaining(`grace has no role`) });
   });
 
-  test("of an admin lets it manage the roles of its namespace, and of no other", async () => {
+  test("lets an admin manage the roles of its namespace, and of no other", async () => {
     const key = await catalog.keyFor("lead", { dept: "admin" });
     const put = async (id: string[], role = "reader") =>
       (await catalog.call("putGrant", { id, principal: "member", role }, { key })).status;
@@ -200,7 +200,7 @@ describe("transactions", () => {
     expect(Date.parse(described.context.created_at ?? "")).toBe(found?.created_at_millis);
   });
 
-  test("of a table are also those that change others too, and of no other table", async () => {
+  test("are listed for a table when they also change others, and never for other tables", async () => {
     const namespace = uniqueName("ns");
     await catalog.call("createNamespace", { id: [namespace] });
     const names = ["t", "u", "t%", "T", 't"],["u', "t!"];
@@ -288,8 +288,8 @@ describe("transactions", () => {
       catalog.database,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < 10500)
        insert into audit_records
-         (id, namespace, operation, objects, principal, request_id, status, properties, created_at)
-       select id || '-' || n.i, namespace, operation, objects, principal, request_id, status, properties, created_at
+         (id, namespace, operation, objects, principal, request_id, status, properties, created_at_millis)
+       select id || '-' || n.i, namespace, operation, objects, principal, request_id, status, properties, created_at_millis
        from audit_records, n where principal = 'many'`,
     );
     const first = (await catalog.call("listTransactions", { id: namespace, limit: 10 })).body;
@@ -318,7 +318,7 @@ describe("transactions", () => {
     ["table=a%24%24b", "empty part"],
     ["limit=0", "limit"],
     ["page_token=x", "page_token"],
-  ])("are not listed for %s, which is told", async (query, about) => {
+  ])("are not listed for %s, and the error says why", async (query, about) => {
     const response = await catalog.fetch(`/management/v1/namespace/$/transaction/list?${query}`);
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(about)]);
   });

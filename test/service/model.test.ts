@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { CatalogError } from "@tiltyard/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { versionOfManifest } from "../../service/commits/manifest.ts";
+import { versionOfManifest } from "../../service/lance/version-names.ts";
 import type { ObjectStore, StoredObject } from "../../service/storage/object-store.ts";
 import type { Store } from "../../service/store/store.ts";
 import {
@@ -351,12 +351,12 @@ async function check(history: History, index: number, table: TestTable): Promise
 
 /** Wraps a store whose times are whole seconds, like those of S3. */
 function inSeconds(store: ObjectStore): ObjectStore {
-  const rounded = (object: StoredObject | undefined) =>
+  const rounded = <Found extends StoredObject>(object: Found | undefined) =>
     object && { ...object, modifiedAtMillis: Math.floor(object.modifiedAtMillis / 1000) * 1000 };
   return {
     ...store,
     find: async (key) => rounded(await store.find(key)),
-    persist: async (key) => rounded(await store.persist(key)),
+    persist: async (...args) => rounded(await store.persist(...args)),
   };
 }
 

@@ -41,7 +41,7 @@ describe("a materialized view", () => {
 });
 
 describe("a rename", () => {
-  test("with an empty namespace needs the rights of a rename in place", async () => {
+  test("needs the rights of a rename in place when its namespace is empty", async () => {
     await catalog.call("declareTable", { id: ["mine", "java"] });
     const key = await catalog.keyFor("java", { mine: "writer" });
     const request = { id: ["mine", "java"], new_table_name: "java2", new_namespace_id: [] };
@@ -91,7 +91,7 @@ describe("the parameters of an open job", () => {
     expect((await catalog.call("describeJob", { id })).body.job.parameters).not.toHaveProperty("team");
   });
 
-  test("of a job that its opener runs stay, too", async () => {
+  test("stay also when the opener runs the job", async () => {
     const table = await createFilms(catalog);
     const { job_id } = (await catalog.call("openJob", { id: table, column: "title" })).body;
     const actions = [{ setPropertyAction: { key: "column", value: "id" } }];
@@ -153,7 +153,7 @@ describe("the location of a table", () => {
     expect(new Set(folders).size).toBe(3);
   });
 
-  test("of a deregistered table stays reserved: it is neither covered by a parent nor read by another namespace", async () => {
+  test("stays reserved after a deregistration: no parent covers it and no other namespace reads it", async () => {
     const key = await writer("mine");
     const id = ["mine", "kept"];
     const { location } = (await catalog.call("createTable", { id }, { key, body: arrowStream(films) })).body;
@@ -265,7 +265,7 @@ describe("a version with files outside of its table, as a shallow clone has", ()
     }
   });
 
-  test("that was adopted from storage is not opened for a principal that may not read the other table", async () => {
+  test("is not opened for a principal that may not read the other table when it was adopted from storage", async () => {
     const key = await catalog.keyFor("adopter", { mine: "admin" });
     const table = await clone(key, "adopted");
     const versions = `/${pathOf(table)}/_versions`;

@@ -100,7 +100,7 @@ describe("a tag", () => {
     expect((await catalog.call("createTableTag", { id, tag: "t", version: 1 })).status).toBe(200);
   });
 
-  test("of a Lance client is listed, moved and deleted", async () => {
+  test("is listed, moved and deleted when a Lance client created it", async () => {
     const table = await writtenTable();
     const made = { branch: null, version: 1, createdAt: "2026-11-21T12:29:01.910871662Z", manifestSize: 371 };
     writeRef(table, "tags/release", { ...made, metadata: { channel: "beta" }, later: "field" });
@@ -161,7 +161,7 @@ describe("a tag", () => {
     ["a branch that does not exist", { version: 1, branch: "nowhere" }, { status: 404, code: 22 }],
     ["a version that is none", { version: -1 }, { status: 400, code: 13 }],
     ["no version", {}, { status: 400, code: 13 }],
-  ])("is not made or moved for %s", async (_, asked, expected) => {
+  ])("is not created or moved for %s", async (_, asked, expected) => {
     const table = await writtenTable();
     await catalog.call("createTableTag", { id: table.id, tag: "there", version: 1 });
     for (const [operation, tag] of [
@@ -193,7 +193,7 @@ describe("a tag", () => {
     "caf\u00e9",
     "a\u0000",
     "x".repeat(201),
-  ])("is not made with a name that Lance's clients could not use: %j", async (tag) => {
+  ])("is not created with a name that Lance's clients could not use: %j", async (tag) => {
     const table = await writtenTable(1);
     const answer = await catalog.call("createTableTag", { id: table.id, tag, version: 1 });
     expect(answer.error).toMatchObject({ status: 400, code: 13 });
@@ -201,7 +201,7 @@ describe("a tag", () => {
   });
 
   test.each(["getTableTagVersion", "updateTableTag", "deleteTableTag"] as const)(
-    "that does not exist makes %s answer 404",
+    "causes 404 from %s when it does not exist",
     async (operation) => {
       const table = await writtenTable(1);
       for (const tag of ["missing", "../../secret", "x".repeat(1000), "\u0000"])
@@ -212,7 +212,7 @@ describe("a tag", () => {
     },
   );
 
-  test("with a foreign file is reported, and the others still work", async () => {
+  test("is reported when its file is foreign, and the others still work", async () => {
     const table = await writtenTable(1);
     await catalog.call("createTableTag", { id: table.id, tag: "good", version: 1 });
     const tooLarge = { version: 1, manifestSize: 1, metadata: { pad: "x".repeat(readBytesMax) } };
@@ -276,7 +276,7 @@ describe("a list of tags", () => {
 });
 
 describe("a branch", () => {
-  test("of a Lance client is listed, however the store encodes a slash", async () => {
+  test("is listed when a Lance client created it, however the store encodes a slash", async () => {
     const table = await writtenTable(2, "side");
     await writeBranch(table, "team/deep", 2, { parentBranch: "side", metadata: { why: "a test" } });
     writeRef(table, "branches/nested/older", { parentVersion: 1, createAt: 7, manifestSize: 8 });
@@ -348,7 +348,7 @@ describe("a branch", () => {
   });
 
   test.each(["side/data", "side/_versions"])(
-    "of a Lance client is not deleted while %s is full of files of another",
+    "is not deleted while %s has files of another branch of a Lance client",
     async (name) => {
       const table = await writtenTable(1, "side");
       await writeBranch(table, name, 1);
@@ -363,7 +363,7 @@ describe("a branch", () => {
     },
   );
 
-  test("whose deletion broke off is deleted by the next try", async () => {
+  test("is deleted by the retry of an interrupted deletion", async () => {
     const table = await writtenTable(1);
     await commit(catalog, table, 1, { branch: "half" });
     expect((await catalog.call("deleteTableBranch", { id: table.id, name: "half" })).status).toBe(200);

@@ -1,5 +1,21 @@
 /** A request that Lance's library rejects is an error of the caller, and the response reports it as such. */
-import { Field, Int32, makeData, RecordBatch, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import {
+  type DataType,
+  DateDay,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int8,
+  Int32,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  Table,
+  tableToIPC,
+  Uint8,
+  vectorFromArray,
+} from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type OperationName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
@@ -45,24 +61,102 @@ const withExpression: readonly [OperationName, (sql: string) => Readonly<Record<
   ["mergeInsertIntoTable", (sql) => ({ on: ["id"], when_not_matched_by_source_delete_filt: sql }), arrowStream(films)],
 ];
 
-describe("an expression with a text after its end is 400 and changes nothing", () => {
+describe("an expression with a text after its end", () => {
   const unfinished = ["n = 1 n = 2", "n = 1 limit 1", "n = 1 where id", "n = 1; n = 2", "n = 1, n = 2", "n) or (n = 2"];
 
-  test.each(withExpression)("in %s (%s)", async (name, request, body) => {
+  test.each(withExpression)("is refused in %s (%s)", async (name, request, body) => {
     const versionOf = async () => (await catalog.call("listTableVersions", { id, descending: true })).body.versions[0];
     const before = await versionOf();
     for (const sql of unfinished) await refusal(name, request(sql), body);
     expect(await versionOf()).toEqual(before);
   });
 
-  test("while a comment at its end is none", async () => {
+  test("may end with a comment", async () => {
     const { body } = await catalog.call("countTableRows", { id, predicate: "n = 1 -- all of them" });
     expect(body).toBe(films.length);
   });
 });
 
-describe("a request is 400 with Lance's own sentence", () => {
-  test("for columns with one name", async () => {
+describe("a value that does not fit its column", () => {
+  const row = "n = 1";
+
+  test.each([
+    ["vec", "[5.0]"],
+    ["vec", "[5.0, 6.0, 7.0]"],
+    ["vec", "['x', '1']"],
+    ["vec", "array_append(vec, 1)"],
+    ["bytes", "[1, 300]"],
+    ["days", "['x', '2026-11-27']"],
+    ["days", "['2026-11-27']"],
+    ["n", "'one'"],
+    ["small", "300"],
+  ])("rejects to update %s to %s, and keeps the value", async (column, value) => {
+    const at = ["vectors"];
+    const list = (length: number, item: DataType) => new FixedSizeList(length, new Field("item", item, true));
+    const vectors = new Table({
+      n: vectorFromArray([1], new Int32()),
+      small: vectorFromArray([1], new Int8()),
+      vec: vectorFromArray([[1, 2]], list(2, new Float32())),
+      bytes: vectorFromArray([[1, 2]], list(2, new Uint8())),
+      days: vectorFromArray([[0, 1]], list(2, new DateDay())),
+    });
+    await catalog.call("createTable", { id: at, mode: "overwrite" }, { body: tableToIPC(vectors, "stream") });
+    await refusal("updateTable", { id: at, predicate: row, updates: [[column, value]] });
+    const { body } = await catalog.call("countTableRows", { id: at, predicate: `${column} IS NULL` });
+    expect(body).toBe(0);
+    const valid = [
+      ["vec", "[5, 6]"],
+      ["bytes", "NULL"],
+      ["days", "['2026-11-27', NULL]"],
+    ];
+    expect(await catalog.call("updateTable", { id: at, updates: valid })).toMatchObject({ status: 200 });
+    const { rows } = (await catalog.call("listTableRows", { id: at })).body;
+    expect(rows[0]).toMatchObject([
+      { text: "1" },
+      { text: "1" },
+      { text: "[5.0, 6.0]" },
+      null,
+      { text: "[2026-11-27, ]" },
+    ]);
+  });
+});
+
+test("rejects to merge some columns into a table with more than 300, and merges all of them", async () => {
+  const at = ["wide"];
+  const names = Array.from({ length: 301 }, (_, index) => `c${index}`);
+  const numbers = names.map((name) => [name, vectorFromArray([1, 2], new Int32())]);
+  const body = tableToIPC(new Table(Object.fromEntries(numbers)), "stream");
+  await catalog.call("createTable", { id: at }, { body });
+  const merge = { id: at, on: ["c0"], when_matched_update_all: true };
+  expect(await refusal("mergeInsertIntoTable", merge, columns("c0", "c1"))).toMatch(/^the rows have 2 of 301 columns/);
+  const merged = await catalog.call("mergeInsertIntoTable", merge, { body });
+  expect(merged.body).toMatchObject({ version: 2, num_updated_rows: 2 });
+});
+
+test("accepts a text of any length as a value, and no longer expression", async () => {
+  const at = ["texts"];
+  await catalog.call("createTable", { id: at }, { body: arrowStream(films.slice(0, 1)) });
+  const update = (value: string) => catalog.call("updateTable", { id: at, updates: [["title", value]] });
+  const title = `it''s ${"x".repeat(1_000_000)}`;
+  expect(await update(`'${title}'`)).toMatchObject({ status: 200, body: { updated_rows: 1 } });
+  const length = { id: at, predicate: `character_length(title) = ${title.length - 1}` };
+  expect((await catalog.call("countTableRows", length)).body).toBe(1);
+  expect((await update(`concat('${title}', 'y')`)).error).toMatchObject({
+    status: 400,
+    detail: "updates.0.1: must have at most 262144 characters, unless it is one text",
+  });
+});
+
+test("refuses the names of Lance's own indices before anything is committed", async () => {
+  const versions = async () => (await catalog.call("listTableVersions", { id })).body.versions.length;
+  const before = await versions();
+  for (const name of ["__lance_frag_reuse", "__lance_mem_wal"])
+    expect(await refusal("createTableIndex", { column: "n", index_type: "BTREE", name })).toMatch(/^name: begins with/);
+  expect(await versions()).toBe(before);
+});
+
+describe("a request that Lance refuses", () => {
+  test("is refused for columns with one name", async () => {
     const twice = 'Duplicate field name "a" in schema';
     expect(await refusal("createTable", { id: ["twice"] }, columns("a", "a"))).toBe(twice);
     expect(await refusal("insertIntoTable", { mode: "Overwrite" }, columns("a", "a"))).toBe(twice);
@@ -77,14 +171,14 @@ describe("a request is 400 with Lance's own sentence", () => {
     ).toBe('Duplicate field name "n" in schema');
   });
 
-  test("for a column with a dot in its name", async () => {
+  test("is refused for a column with a dot in its name", async () => {
     const dotted = "Top level field a.b cannot contain `.`. Maybe you meant to create a struct field?";
     expect(await refusal("createTable", { id: ["dotted"] }, columns("a.b"))).toBe(dotted);
     expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "a.b", expression: "1" }] })).toBe(dotted);
     expect(await refusal("alterTableAlterColumns", { alterations: [{ path: "title", rename: "a.b" }] })).toBe(dotted);
   });
 
-  test("for a column that Lance computes itself", async () => {
+  test("is refused for a column that Lance computes itself", async () => {
     const reserved = expect.stringContaining("must not be one of _rowid,");
     expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "_rowid", expression: "1" }] })).toEqual(
       reserved,
@@ -94,13 +188,13 @@ describe("a request is 400 with Lance's own sentence", () => {
     );
   });
 
-  test("for a merge that would change nothing", async () => {
+  test("is refused for a merge that would change nothing", async () => {
     expect(await refusal("mergeInsertIntoTable", { on: ["id"] }, arrowStream(films))).toMatch(
       /not configured to change/,
     );
   });
 
-  test.each(["n / 0", "n % 0"])("for %s", async (expression) => {
+  test.each(["n / 0", "n % 0"])("is refused for %s", async (expression) => {
     const divided = expect.stringMatching(/Divide by zero error$/);
     expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "m", expression }] })).toEqual(divided);
     expect(await refusal("updateTable", { updates: [["n", expression]] })).toEqual(divided);
@@ -109,7 +203,7 @@ describe("a request is 400 with Lance's own sentence", () => {
     expect(await refusal("deleteFromTable", { predicate: `${expression} = 1` })).toEqual(divided);
   });
 
-  test.each(["n = ?", "n = $1", "n = :O", "timestamp $1"])("for a placeholder: %s", async (expression) => {
+  test.each(["n = ?", "n = $1", "n = :O", "timestamp $1"])("is refused for a placeholder: %s", async (expression) => {
     const placeholder = expect.stringContaining("A placeholder (?, $1 or :name) has no value");
     expect(await refusal("alterTableAddColumns", { new_columns: [{ name: "m", expression }] })).toEqual(placeholder);
     expect(await refusal("updateTable", { updates: [["n", expression]] })).toEqual(placeholder);
@@ -118,18 +212,18 @@ describe("a request is 400 with Lance's own sentence", () => {
     expect(await refusal("deleteFromTable", { predicate: expression })).toEqual(placeholder);
   });
 
-  test("for a field of a value without fields", async () => {
+  test("is refused for a field of a value without fields", async () => {
     expect(await refusal("queryTable", { k: 1, filter: "1.5 . like" })).toMatch(/Cannot access field/);
   });
 
-  test("for a plan of a column that cannot be searched", async () => {
+  test("is refused for a plan of a column that cannot be searched", async () => {
     const query = { k: 1, full_text_query: { string_query: { query: "a" } } };
     expect(await refusal("explainTableQueryPlan", { query })).toMatch(/^Cannot perform full text search unless/);
   });
 });
 
 /** Each of these requests would crash the process or allocate gigabytes. */
-describe("what the library does not survive does not reach it:", () => {
+describe("requests that would crash the library are refused before it:", () => {
   test.each([
     ["language", { language: "nope" }],
     ["language", { language: "" }],

@@ -66,7 +66,7 @@ describe("a table", () => {
     });
   });
 
-  test("that is there already is 400, in the words that the client looks for", async () => {
+  test("is 400 when it exists already, in the words that the client expects", async () => {
     const id = await createFilms(catalog);
     const again = await catalog.call("remoteCreateTable", { id, mode: "create" }, { body: arrowStream(films) });
     expect(again.error).toMatchObject({ status: 400, detail: expect.stringContaining("already exists") });
@@ -175,6 +175,16 @@ describe("a change", () => {
     expect([tagged, dropped, read].map(({ error }) => error.status)).toEqual([400, 400, 400]);
     expect((await catalog.call("remoteDropTableIndex", { id, indexName: "missing" })).error.status).toBe(404);
   });
+
+  test("answers 400 to the client and 409 to others when a job of the column is open", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("remoteAlterTableAddColumns", { id, new_columns: [{ name: "twice", computed: "id * 2" }] });
+    expect((await catalog.call("alterTableBackfillColumns", { id, column: "twice" })).status).toBe(202);
+    const other = { id, column: "twice", concurrency: 3 };
+    const refused = await catalog.call("alterTableBackfillColumns", other, { headers: ofClient });
+    expect(refused.error).toMatchObject({ status: 400, detail: expect.stringContaining("has the open job") });
+    expect((await catalog.call("alterTableBackfillColumns", other)).error).toMatchObject({ status: 409, code: 19 });
+  });
 });
 
 describe("a query", () => {
@@ -233,6 +243,9 @@ describe("a query", () => {
     expect(await find({ query: match("dog", null) })).toEqual([1, 2]);
     expect(await find({ query: { phrase: { terms: "quick dog", column: "title" } } })).toEqual([1]);
     expect(await find({ query: { multi_match: { query: "cat", columns: ["title"], boost: [2] } } })).toEqual([3]);
+    const both = { query: "quick cat", columns: ["title"] };
+    expect(await find({ query: { multi_match: both } })).toEqual([1, 2, 3]);
+    expect(await find({ query: { multi_match: { ...both, operator: "AND" } } })).toEqual([]);
     const boolean = { must: [match("dog")], must_not: [match("cat")], should: [] };
     expect(await find({ query: { boolean } })).toEqual([1, 2]);
     const boost = { positive: match("quick"), negative: match("cat"), negative_boost: 0.5 };
@@ -259,6 +272,24 @@ test("an index accepts the client's name of a distance, and may be read into the
   expect((await catalog.call("prewarmTableData", { id: ["missing"] })).error.status).toBe(404);
 });
 
+test("LSM writes are off under their names in lancedb 0.40 and in 0.41", async () => {
+  const id = await createPoints();
+  expect((await catalog.call("getLsmWriteSpec", { id })).body).toEqual({ lsm_write_spec: null });
+  expect((await catalog.call("getLsmStats", { id })).body).toEqual({ lsm_stats: null });
+  expect((await catalog.call("getRteSpec", { id })).body).toEqual({ rte_spec: null });
+  expect((await catalog.call("getRteStats", { id })).body).toEqual({ rte_stats: null });
+  const merge = { id, on: ["id"], when_matched_update_all: true };
+  for (const name of ["use_lsm", "use_rte"]) {
+    expect((await catalog.call("remoteQueryTable", { id, k: 1, vector: [], [name]: false })).status).toBe(200);
+    const on = { [name]: true };
+    for (const answer of [
+      await catalog.call("remoteQueryTable", { id, k: 1, vector: [], ...on }),
+      await catalog.call("remoteMergeInsertIntoTable", { ...merge, ...on }, { body: arrowStream(films) }),
+    ])
+      expect(answer.error).toMatchObject({ status: 400, detail: expect.stringContaining(`${name}: must be false`) });
+  }
+});
+
 describe("LanceDB's client", () => {
   test("receives the version of its server, unlike other clients", async () => {
     const list = (headers: Record<string, string>) =>
@@ -283,13 +314,25 @@ describe("LanceDB's client", () => {
     expect(headers.get("phalanx-version")).toBe("0.3.0");
     expect((await catalog.call("countTableRows", { id })).body).toBe(films.length);
   });
+
+  test("creates, lists and drops no databases, which would share the tables of the root", async () => {
+    const headers = { "user-agent": "LanceDB-Python-Client/0.40.0" };
+    const unsupported = { status: 406, detail: expect.stringContaining("TILTYARD_REMOTE_DATABASES=on") };
+    const id = [uniqueName("database")];
+    expect((await catalog.call("createNamespace", { id }, { headers })).error).toMatchObject(unsupported);
+    expect((await catalog.call("listNamespaces", {}, { headers })).error).toMatchObject(unsupported);
+    expect((await catalog.call("createNamespace", { id }, { headers: { ...headers, ...ofClient } })).status).toBe(200);
+    expect((await catalog.call("dropNamespace", { id }, { headers })).error).toMatchObject(unsupported);
+  });
 });
 
-test("with TILTYARD_REMOTE_DATABASES a database is a namespace, which its client does not leave", async () => {
+test("a database is a namespace that its client does not leave, with TILTYARD_REMOTE_DATABASES", async () => {
   await using own = Object.assign(await startTestCatalog({ TILTYARD_REMOTE_DATABASES: "on" }), {
     [Symbol.asyncDispose]: () => own.stop(),
   });
   for (const id of [["films"], ["films", "old"]]) await own.call("createNamespace", { id });
+  const root = { "user-agent": "LanceDB-Python-Client/0.40.0" };
+  expect((await own.call("listNamespaces", {}, { headers: root })).body.namespaces).toEqual(["films"]);
   const create = (id: string[], headers: Record<string, string>) =>
     own.call("remoteCreateTable", { id }, { body: arrowStream(films), headers });
   await create(["t"], ofClient);

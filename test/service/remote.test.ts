@@ -70,17 +70,22 @@ describe("LanceDB's remote client", () => {
     expect((await catalog.call("cancelRemoteJob", { job_id: "missing" })).error.status).toBe(404);
   });
 
-  test("receives an error with the alternative when it pauses a job", async () => {
+  test("pauses a job and resumes it, each of them once, and refuses to for one that has ended", async () => {
     const { job_id } = await openJob();
+    const stateOf = async () => (await catalog.call("describeRemoteJob", { job_id })).body.job_state;
+    expect((await catalog.call("resumeRemoteJob", { job_id })).body).toEqual({});
+    expect((await catalog.call("pauseRemoteJob", { job_id })).body).toEqual({ paused: true });
+    expect((await catalog.call("pauseRemoteJob", { job_id })).body).toEqual({});
+    expect(await stateOf()).toBe("PAUSED");
+    expect((await catalog.call("listRemoteJobs")).body.jobs[0]).toMatchObject({ job_id, state: "PAUSED" });
+    expect((await catalog.call("resumeRemoteJob", { job_id })).body).toEqual({ resumed: true });
+    expect(await stateOf()).toBe("IN_PROGRESS");
+    await catalog.call("cancelRemoteJob", { job_id });
     for (const name of ["pauseRemoteJob", "resumeRemoteJob"] as const) {
       const { error } = await catalog.call(name, { job_id });
-      expect(error).toMatchObject({
-        status: 406,
-        detail: expect.stringContaining("cancel the job and retry it later"),
-      });
+      expect(error).toMatchObject({ status: 409, detail: "the job has ended: it is Canceled" });
       expect((await catalog.call(name, { job_id: "missing" })).error.status).toBe(404);
     }
-    expect((await catalog.call("describeRemoteJob", { job_id })).body.job_state).toBe("IN_PROGRESS");
   });
 
   test("lists jobs a page at a time", async () => {

@@ -148,7 +148,7 @@ describe("replicas on one database", () => {
     expect((await post(replica(2), `${path}/exists`)).status).toBe(404);
   });
 
-  test("do not put tables at or below each other's locations", async () => {
+  test("do not place tables at or below each other's locations", async () => {
     const folder = uniqueName("shared");
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>

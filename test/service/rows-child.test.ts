@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, filmTable, readRows } from "../support/rows.ts";
+import { rowsChildrenOf } from "../support/rows-child.ts";
 import { createServiceProcess } from "../support/service-process.ts";
 
 const catalog = useCatalog();
@@ -11,21 +12,7 @@ const more = arrowStream([{ id: 4, title: "Nostalghia" }]);
 const large = arrowStream([{ id: 4, title: "x".repeat(16 * 2 ** 20) }]);
 const pieceBytes = 2 ** 20;
 
-/** Returns the processes that run the library for a process. */
-function childrenOf(parent: number | undefined): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const isChild = readFileSync(`/proc/${pid}/status`, "utf8").includes(`\nPPid:\t${parent}\n`);
-        return isChild && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("rows/child/main");
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
-const children = () => childrenOf(process.pid);
+const children = () => rowsChildrenOf(process.pid);
 
 /** Returns rows whose last bytes are sent when the test requests it. `begun` resolves when all others are sent. */
 function unfinished(bytes: Uint8Array) {
@@ -173,7 +160,7 @@ describe.runIf(process.platform === "linux")("the child", () => {
       body: Buffer.from(more),
     });
     expect(created.status).toBe(200);
-    const [child = 0, ...others] = childrenOf(pid);
+    const [child = 0, ...others] = rowsChildrenOf(pid);
     expect(others).toEqual([]);
     expect(readFileSync(`/proc/${child}/environ`, "utf8")).not.toContain("TILTYARD");
     await service.kill(signal);

@@ -7,7 +7,7 @@ import { Hono } from "hono";
 import { requestId } from "hono/request-id";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { AppEnv } from "../../service/http/context.ts";
-import { handle } from "../../service/http/handle.ts";
+import { respond } from "../../service/http/respond.ts";
 import { close, createHttpServer, listen } from "../../service/http/server/server.ts";
 import { createLog } from "../../service/log.ts";
 
@@ -17,14 +17,8 @@ const log = createLog("silent");
 /** Sends a request whose response is a stream of rows. */
 async function request(stream: ReadableStream<Uint8Array>): Promise<Socket> {
   const app = new Hono<AppEnv>();
-  app.use(requestId(), async (c, next) => {
-    c.set("principal", { name: "any", grants: [] });
-    await next();
-  });
-  app.get(
-    "/",
-    handle({ contract: contracts.queryTable, handler: async () => stream as never }, { catalog: {} as never, log }),
-  );
+  app.use(requestId());
+  app.get("/", (c) => respond(c, contracts.queryTable, stream, log));
   const server = createHttpServer(app, { idleMax: 10, idlePerAddressMax: undefined, onEvict: () => {} });
   const { hostname, port } = new URL(await listen(server, { host: "127.0.0.1", port: 0 }));
   onTestFinished(() => close(server));
@@ -52,6 +46,29 @@ test("a client that disconnects cancels the query", async () => {
   await once(client, "data");
   client.destroy();
   expect(await cancelled.promise).toBe("cancelled");
+});
+
+test("a client that stops reading cancels the query after a minute, and a slow one has more time for much", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const cancel = vi.fn();
+  const mebibyte = new Uint8Array(1024 ** 2);
+  let pulled = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    pulled += 1;
+    controller.enqueue(mebibyte);
+  };
+  const client = await request(new ReadableStream<Uint8Array>({ pull, cancel }));
+  client.pause();
+  await expect.poll(() => pulled).toBeGreaterThan(1);
+  vi.advanceTimersByTime(120_000);
+  expect(cancel).not.toHaveBeenCalled();
+  // The buffers of both sides fill first.
+  const pass = () => {
+    vi.advanceTimersByTime(2_000);
+    return cancel;
+  };
+  await expect.poll(pass).toHaveBeenCalled();
 });
 
 test("a failure in the middle of the rows closes the connection and is logged", async () => {

@@ -83,7 +83,7 @@ describe("UpdateTableSchemaMetadata", () => {
     expect(await described(id, { branch: "try/out" })).toMatchObject({ metadata: { on: "branch" } });
   });
 
-  test("and other writers at once lose nothing of each other", async () => {
+  test("loses nothing of concurrent writers, and they nothing of it", async () => {
     const id = await createFilms(catalog);
     const numbers = [10, 11, 12, 13, 14];
     const answers = await Promise.all(

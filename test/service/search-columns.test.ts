@@ -2,9 +2,8 @@ import { Field, Int32, Struct, Table, tableToIPC, Utf8, vectorFromArray } from "
 import { describe, expect, test } from "vitest";
 import { openStore } from "../../service/store/open.ts";
 import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
-import { createTestDatabase, executeSql } from "../support/database.ts";
-import { doDeferredWork, untilRecorded, useDeferredWork } from "../support/deferred-work.ts";
-import { createEarlierSchema } from "../support/earlier-schema.ts";
+import { executeSql } from "../support/database.ts";
+import { untilRecorded, useDeferredWork } from "../support/deferred-work.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog({ TILTYARD_DROP_RETENTION: "1h" });
@@ -104,34 +103,12 @@ describe("SearchNamespace", () => {
   });
 });
 
-test("finds the columns of the tables of a catalog of the previous release", async () => {
-  const { database, url } = await createTestDatabase();
-  const id = await createFilms(catalog);
-  const { location = "" } = (await catalog.call("describeTable", { id })).body;
-  const { versions } = (await catalog.call("listTableVersions", { id })).body;
-  await createEarlierSchema(database, "0013-attempt-samples");
-  await executeSql(
-    database,
-    `insert into namespaces (path, parent, name, properties, created_at) values ('old', '', 'old', '{}', 1);
-     insert into tables (namespace, name, location, properties, created_at)
-       values ('old', 'films', '${location}', '{}', 1);
-     insert into branches (table_id, name, highest_version) select id, 'main', 1 from tables;
-     insert into table_versions (table_id, branch, version, manifest_name, committed_name, finished, timestamp_millis, transaction_id)
-       select id, 'main', 1, '${versions[0]?.manifest_path.split("/").at(-1)}', 'committed', 1, 1, 'old' from tables;`,
-  );
-  const own = await startTestCatalog({ TILTYARD_DATABASE_URL: url });
-  await doDeferredWork(database);
-  const { columns } = (await own.call("searchNamespace", { id: [], name: "title" })).body;
-  expect(columns).toEqual([{ table: ["old", "films"], column: "title" }]);
-  await own.stop();
-});
-
 test("finds at most 200 of the columns with a name", async () => {
   const own = await startTestCatalog();
   const names = Array.from({ length: 20 }, (_, n) => `column_with_number_${n}\u001f`).join("");
   await executeSql(
     own.database,
-    `insert into tables (namespace, name, location, properties, created_at)
+    `insert into tables (namespace, name, location, properties, created_at_millis)
        with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1000)
        select '', 't' || n, 'file:///many/' || n, '{}', 1 from numbers;
      insert into table_columns select id, '\u001f${names}only_' || name || '\u001f' from tables;`,
@@ -140,5 +117,25 @@ test("finds at most 200 of the columns with a name", async () => {
   expect(await found("only_t777")).toEqual([{ table: ["t777"], column: "only_t777" }]);
   expect(await found("number_7")).toHaveLength(200);
   expect(await found("nowhere")).toEqual([]);
+  await own.stop();
+});
+
+test("answers others between the steps of a search for repetitive names", async () => {
+  const own = await startTestCatalog();
+  await executeSql(
+    own.database,
+    `insert into tables (namespace, name, location, properties, created_at_millis)
+       with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 2000)
+       select '', 't' || n, 'file:///many/' || n, '{}', 1 from numbers;
+     insert into table_columns select id, '\u001f${"a".repeat(16_000)}\u001f' from tables;`,
+  );
+  let isRunning = true;
+  const searched = own.call("searchNamespace", { id: [], name: `${"a".repeat(63)}b` }).finally(() => {
+    isRunning = false;
+  });
+  let answered = 0;
+  for (; isRunning; answered += 1) await own.call("namespaceExists", { id: [] });
+  expect((await searched).body).toEqual({ namespaces: [], tables: [], columns: [] });
+  expect(answered).toBeGreaterThan(3);
   await own.stop();
 });

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const key = "bootstrap-key-that-must-not-be-told-0123456789";
 const wrong = { key: "wrong-key-that-must-not-be-told-0123456789", token: "d3Jvbmc.dG9rZW4.dGhhdC1pcy1zZWNyZXQ" };
 
-test("no credential gets into the log or into an answer, whatever is called and wherever it is", async () => {
+test("no credential appears in the log or in a response, whatever is called and wherever it is", async () => {
   const folder = temporaryFolder("tiltyard-secrets-");
   const program = startProgram(["service/main.ts", "serve"], {
     TILTYARD_DATA_DIR: folder,

@@ -1,18 +1,26 @@
-import { rmSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { parseLocation } from "../../service/storage/location.ts";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
 import type { Store } from "../../service/store/store.ts";
-import { insertTable } from "../../service/store/tables.ts";
+import { insertTable, listAllTables, listTables } from "../../service/store/tables.ts";
+import { insertVersion } from "../../service/store/versions.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { versionRecord } from "../support/version-record.ts";
 
 function temporaryFile(): string {
   return join(temporaryFolder("tiltyard-store-"), "catalog.sqlite");
 }
 
 const namespace = (name: string) => ({ identifier: [name], properties: {} });
+
+function replaceByCopy(file: string): void {
+  renameSync(file, `${file}-moved`);
+  copyFileSync(`${file}-moved`, file);
+}
 
 describe("the SQLite store", () => {
   test("lets a write see what an earlier one of its group did, and readers see it after the answer", async () => {
@@ -40,6 +48,29 @@ describe("the SQLite store", () => {
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 
+  test("finds the only written table among 20,000 declared ones, and yields to the event loop meanwhile", async () => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    const other = new Database(file);
+    onTestFinished(() => void other.close());
+    other.exec(`insert into tables (namespace, name, location, properties, created_at_millis)
+      with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000)
+      select '', printf('t%05d', i), 'file:///t/' || i, '{}', 1 from n`);
+    await store.write((session) => insertVersion(session, versionRecord(19_990, 1)));
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const page = { limit: 10, includeDeclared: false };
+    expect(await listTables(store.read, [], "", page)).toEqual(["t19990"]);
+    expect(await listAllTables(store.read, [], page)).toEqual([["t19990"]]);
+    isOver = true;
+    expect(turns).toBeGreaterThanOrEqual(20);
+  });
+
   test("reads what it committed, though it has read in the same turn before that", async () => {
     await using store = await openSqliteStore(temporaryFile());
     await store.write(async (session) => {
@@ -59,6 +90,20 @@ describe("the SQLite store", () => {
     });
     await written;
     expect(await findNamespace(store.read, ["a"])).toEqual(namespace("a"));
+  });
+
+  test("waits for a transaction of another store in the same process, which yields", async () => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await using other = await openSqliteStore(file);
+    const long = other.write(async (session) => {
+      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+      await insertNamespace(session, namespace("a"));
+    });
+    await new Promise(setImmediate);
+    await store.write((session) => insertNamespace(session, namespace("b")));
+    await long;
+    expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["a", "b"]);
   });
 
   test("reads once for a key, and again after a commit of its own or of another process", async () => {
@@ -103,7 +148,7 @@ describe("the SQLite store", () => {
   test("accepts writes again after the disk was full", async () => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
-    const table = { identifier: ["table"], location: "file:///table", properties: {} };
+    const table = { identifier: ["table"], location: parseLocation("file:///table"), properties: {} };
     await store.write((session) => insertTable(session, table));
     // SQLite's error is the same if a table has no free row id left.
     const other = new Database(file);
@@ -112,7 +157,7 @@ describe("the SQLite store", () => {
     setLast.run(2n ** 63n - 1n);
     const limited = store.write(async (session) => {
       await insertNamespace(session, namespace("before"));
-      await insertTable(session, { ...table, identifier: ["other"], location: "file:///other" });
+      await insertTable(session, { ...table, identifier: ["other"], location: parseLocation("file:///other") });
     });
     await expect(limited).rejects.toMatchObject({
       kind: "ServiceUnavailable",
@@ -125,9 +170,25 @@ describe("the SQLite store", () => {
   });
 
   test.each([
+    ["deleted", (file: string) => rmSync(file)],
+    ["moved", (file: string) => renameSync(file, `${file}-moved`)],
+    ["replaced by a copy", replaceByCopy],
+  ])("commits nothing when only the database file was %s, and says what happened", async (_, remove) => {
+    const file = temporaryFile();
+    await using store = await openSqliteStore(file);
+    await store.write((session) => insertNamespace(session, namespace("before")));
+    remove(file);
+    await expect(store.write((session) => insertNamespace(session, namespace("after")))).rejects.toMatchObject({
+      kind: "ServiceUnavailable",
+      cause: { message: expect.stringMatching(/was deleted, moved or replaced .* are still in the open files/) },
+    });
+    expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["before"]);
+  });
+
+  test.each([
     ["deleted", () => undefined],
     ["replaced", openSqliteStore],
-  ])("commits nothing to a file that was %s, and says which file", async (_, replace) => {
+  ])("commits nothing to a file whose folder was %s, and says which file", async (_, replace) => {
     const file = temporaryFile();
     await using store = await openSqliteStore(file);
     await store.write((session) => insertNamespace(session, namespace("before")));
@@ -136,7 +197,7 @@ describe("the SQLite store", () => {
     await using _replaced = await replace(file);
     await expect(store.write((session) => insertNamespace(session, namespace("after")))).rejects.toMatchObject({
       kind: "ServiceUnavailable",
-      cause: { message: expect.stringContaining(`${file} was deleted or replaced`) },
+      cause: { message: expect.stringContaining(file) },
     });
     expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["before"]);
   });

@@ -2,30 +2,33 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { CompiledQuery, KyselyPlugin } from "kysely";
 import { expect, test } from "vitest";
+import { parseLocation } from "../../service/storage/location.ts";
+import { countOpenJobs } from "../../service/store/jobs.ts";
 import { findReservedLocation } from "../../service/store/reserved-locations.ts";
 import { openSqliteStore } from "../../service/store/sqlite.ts";
 import type { Session } from "../../service/store/store.ts";
 import { isLocationTaken, listAllTables, listTables } from "../../service/store/tables.ts";
 import { listJobs, listTransactions } from "../../service/store/transaction-lists.ts";
 import { listUnfinishedVersions } from "../../service/store/unfinished-versions.ts";
-import { deleteSomeVersions } from "../../service/store/version-ranges.ts";
-import { latestVersion } from "../../service/store/versions.ts";
+import { deleteSomeVersions, latestVersion } from "../../service/store/versions.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const page = { after: undefined, limit: 10, ascending: false };
 const tables = { limit: 10, includeDeclared: true };
 const searches: readonly [name: string, index: string, search: (session: Session) => Promise<unknown>][] = [
-  ["the latest version", "PRIMARY KEY", (session) => latestVersion(session, 1, "main")],
+  ["the latest version", "PRIMARY KEY", (session) => latestVersion(session, { table: { id: 1 }, branch: "main" })],
   ["unfinished versions", "table_versions_unfinished", (session) => listUnfinishedVersions(session, "a transaction")],
   ["versions of a deleted table", "PRIMARY KEY", (session) => deleteSomeVersions(session, 1, 10)],
   ["open jobs", "jobs_open", (session) => listJobs(session, { within: [], statuses: ["Queued"] }, page)],
+  ["open jobs of a principal", "jobs_open_of_principal", (session) => countOpenJobs(session, { principal: "ann" }, 10)],
+  ["open jobs in a namespace", "jobs_open_of_namespace", (session) => countOpenJobs(session, { namespace: ["a"] }, 10)],
   [
     "transactions of a table",
     "jobs_of_one",
     (session) => listTransactions(session, { within: [], table: ["t"] }, page),
   ],
-  ["overlapping locations", "(location=?)", (session) => isLocationTaken(session, "file:///a/b", ["file:///a"])],
-  ["reserved locations", "(location=?)", (session) => findReservedLocation(session, "file:///a/b", ["file:///a"])],
+  ["overlapping locations", "(location=?)", (session) => isLocationTaken(session, parseLocation("file:///a/b"))],
+  ["reserved locations", "(location=?)", (session) => findReservedLocation(session, parseLocation("file:///a/b"))],
   ["tables of a namespace", "(namespace=? AND name>?)", (session) => listTables(session, ["a"], "t", tables)],
   ["tables after a name", "(namespace,name)>", (session) => listAllTables(session, ["a", "t"], tables)],
 ];
@@ -46,7 +49,9 @@ test.each(searches)("SQLite finds %s by an index and scans no table", async (_, 
     return search({ ...session, db: session.db.withPlugin(plugin) });
   });
   const plans = queries.flatMap(({ sql, parameters }) =>
-    reader.database.prepare<unknown[], { detail: string }>(`explain query plan ${sql}`).all(...parameters),
+    reader.database
+      .prepare<unknown[], { detail: string }>(`explain query plan ${sql}`)
+      .all(...parameters.map((each) => (typeof each === "object" ? null : each))),
   );
   const steps = plans.map(({ detail }) => detail);
   expect(steps.join("\n")).toContain(index);

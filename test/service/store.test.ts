@@ -1,12 +1,14 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { parseLocation } from "../../service/storage/location.ts";
 import { findBranch } from "../../service/store/branches.ts";
+import { describeDatabase } from "../../service/store/database.ts";
 import { findNamespace, insertNamespace, listChildNamespaces } from "../../service/store/namespaces.ts";
 import { openStore } from "../../service/store/open.ts";
 import { insertTable, listAllTables, listTables } from "../../service/store/tables.ts";
 import { findVersion, insertVersion } from "../../service/store/versions.ts";
-import { exclusively } from "../../service/tasks/exclusively.ts";
-import { createTestDatabase, databaseKind } from "../support/database.ts";
+import { exclusively } from "../../service/tasks/lease.ts";
+import { createTestDatabase, databaseKind, executeSql } from "../support/database.ts";
 import { versionRecord } from "../support/version-record.ts";
 
 const drops: (() => Promise<void>)[] = [];
@@ -52,12 +54,12 @@ describe(`the store over ${databaseKind}`, () => {
     await using store = await openStore(await newDatabase());
     const table = await store.write(async (session) => {
       await insertNamespace(session, namespace("n"));
-      return insertTable(session, { identifier: ["n", "t"], location: "file:///t", properties: {} });
+      return insertTable(session, { identifier: ["n", "t"], location: parseLocation("file:///t"), properties: {} });
     });
     const committed = await Promise.all(
       Array.from({ length: 20 }, () =>
         store.write(async (session) => {
-          const version = ((await findBranch(session, table.id, "main"))?.highestVersion ?? 0) + 1;
+          const version = ((await findBranch(session, { table, branch: "main" }))?.highestVersion ?? 0) + 1;
           await insertVersion(session, versionRecord(table.id, version));
           return version;
         }),
@@ -76,7 +78,7 @@ describe(`the store over ${databaseKind}`, () => {
             const before = await listTables(session, ["n"], "", { limit: 100, includeDeclared: true });
             await insertTable(session, {
               identifier: ["n", `t${index}`],
-              location: `file:///t${index}`,
+              location: parseLocation(`file:///t${index}`),
               properties: {},
             });
             return before.length;
@@ -114,7 +116,11 @@ describe(`the store over ${databaseKind}`, () => {
     await using store = await openStore(await newDatabase());
     const record = await store.write(async (session) => {
       await insertNamespace(session, namespace("n"));
-      const { id } = await insertTable(session, { identifier: ["n", "t"], location: "file:///t", properties: {} });
+      const { id } = await insertTable(session, {
+        identifier: ["n", "t"],
+        location: parseLocation("file:///t"),
+        properties: {},
+      });
       const record = {
         ...versionRecord(id, Number.MAX_SAFE_INTEGER),
         manifestSize: Number.MAX_SAFE_INTEGER,
@@ -124,7 +130,9 @@ describe(`the store over ${databaseKind}`, () => {
       await insertVersion(session, record);
       return record;
     });
-    expect(await findVersion(store.read, record.tableId, "main", record.version)).toEqual(record);
+    expect(await findVersion(store.read, { table: { id: record.tableId }, branch: "main" }, record.version)).toEqual(
+      record,
+    );
   });
 
   test("sorts names by their bytes", async () => {
@@ -144,7 +152,11 @@ describe(`the store over ${databaseKind}`, () => {
     await store.write(async (session) => {
       await insertNamespace(session, namespace("n"));
       for (const name of ["a", "b", "c"])
-        await insertTable(session, { identifier: ["n", name], location: `file:///${name}`, properties: {} });
+        await insertTable(session, {
+          identifier: ["n", name],
+          location: parseLocation(`file:///${name}`),
+          properties: {},
+        });
     });
     expect(await listAllTables(store.read, ["n", "aa"], { limit: 10, includeDeclared: true })).toEqual([
       ["n", "b"],
@@ -209,8 +221,22 @@ describe(`the store over ${databaseKind}`, () => {
     expect(await findNamespace(again.read, ["last"])).toEqual(namespace("last"));
   });
 
-  test("opens a database that it migrated before", async () => {
+  test("keeps its rows when it is opened again", async () => {
     const database = await newDatabase();
-    for (let time = 0; time < 2; time++) await (await openStore(database))[Symbol.asyncDispose]();
+    {
+      await using store = await openStore(database);
+      await store.write((session) => insertNamespace(session, namespace("kept")));
+    }
+    await using store = await openStore(database);
+    expect(await listChildNamespaces(store.read, [], "", 10)).toEqual(["kept"]);
+  });
+
+  test("refuses the database of an earlier checkout and says how to carry its tables over", async () => {
+    const database = await newDatabase();
+    await (await openStore(database))[Symbol.asyncDispose]();
+    await executeSql(database, "update kysely_migration set name = '0001-initial'");
+    const refused = expect(openStore(database)).rejects;
+    await refused.toThrow(`The catalog cannot use its database at ${describeDatabase(database)}: an earlier checkout`);
+    await refused.toThrow(/register .* tables of the warehouse|delete it/);
   });
 });

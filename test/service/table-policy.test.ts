@@ -27,7 +27,9 @@ async function append(id: readonly string[], times: number): Promise<void> {
 /** Returns the jobs that the catalog has opened automatically with their statuses, the latest first. */
 async function jobsOn(id: readonly string[]) {
   await doDeferredWork();
-  return (await catalog.call("listJobs", { table: id.join("$") })).body.jobs;
+  const { jobs } = (await catalog.call("listJobs", { table: id.join("$") })).body;
+  const described = jobs.map(({ job_id }) => catalog.call("describeJob", { id: job_id.split("$") }));
+  return (await Promise.all(described)).map(({ body }) => body.job);
 }
 
 async function end(job: string | undefined, ...statuses: readonly string[]) {
@@ -36,7 +38,7 @@ async function end(job: string | undefined, ...statuses: readonly string[]) {
 }
 
 describe("a table's policy", () => {
-  test("opens a compaction when that many fragments are small, one at a time, for the principal that put it", async () => {
+  test("opens a compaction when that many fragments are small, one at a time, for the principal that set it", async () => {
     const ann = await catalog.keyFor("ann", { $: "writer" });
     const id = await createFilms(catalog);
     const policy = { auto_compact: { small_fragments: 3, target_rows_per_fragment: 4, concurrency: 2 } };
@@ -110,7 +112,7 @@ describe("a table's policy", () => {
     const policy = ["`s`.`k`", "`x y`", "s.`d.e`", "CASED"].map((column) => ({ column, ...fields }));
     expect((await put(id, { auto_build_index: policy })).status).toBe(200);
     const jobs = await jobsOn(id);
-    expect(jobs.map(({ parameters }) => parameters.column).toSorted()).toEqual(["Cased", "s.`d.e`", "s.k", "x y"]);
+    expect(jobs.map(({ column }) => column).toSorted()).toEqual(["Cased", "s.`d.e`", "s.k", "x y"]);
     expect((await catalog.call("listPolicyProblems", { id })).body).toMatchObject({ problems: [] });
   });
 
@@ -213,7 +215,7 @@ describe("a table's policy", () => {
     expect((await put([...id, "missing"], {})).error).toMatchObject({ status: 404, code: 4 });
   });
 
-  test("that is put no more opens no more jobs", async () => {
+  test("opens no more jobs after its removal", async () => {
     const id = await createFilms(catalog);
     await put(id, { auto_clean_up: { versions: 2 } });
     await put(id, {});
@@ -247,7 +249,7 @@ describe("a table's policy", () => {
     [{ auto_compact: "yes" }, "properties.auto_compact: is not JSON"],
     [{ auto_compact: "{}" }, "properties.auto_compact.small_fragments: "],
     [{ auto_clean_up: '{"versions": 5, "older": 1}' }, 'properties.auto_clean_up: Unrecognized key: "older"'],
-  ])("is refused in %j, and nothing is made", async (properties, detail) => {
+  ])("is refused in %j, and nothing is created", async (properties, detail) => {
     const id = [(await createFilms(catalog))[0] ?? "", uniqueName("table")];
     for (const answer of [
       await catalog.call("declareTable", { id, properties }),
@@ -267,7 +269,7 @@ describe("a table's policy", () => {
   });
 });
 
-test("what looks after a table is refused on a branch: jobs work on main", async () => {
+test("maintenance of a table is refused on a branch, because jobs work on main", async () => {
   const id = await createFilms(catalog);
   const refused = { status: 400, detail: "branch: jobs only change main" };
   for (const answer of [

@@ -6,6 +6,7 @@ import {
   DateDay,
   Decimal,
   Dictionary,
+  DurationSecond,
   Field,
   FixedSizeList,
   Float32,
@@ -14,6 +15,7 @@ import {
   List,
   Struct,
   Table,
+  TimeNanosecond,
   Timestamp,
   TimeUnit,
   tableToIPC,
@@ -31,6 +33,7 @@ const jpeg = Buffer.from("ffd8ffe0", "hex");
 /** Returns bytes with the header of an image. */
 const bytesOf = (length: number, head = png) => Buffer.concat([head, Buffer.alloc(length - head.length, 7)]);
 const item = (type: DataType) => new Field("item", type, true);
+const tagged = new Struct([new Field("name", new Utf8(), true), new Field("tags", new List(item(new Utf8())), true)]);
 const texts = (values: readonly (string | null)[]) => vectorFromArray(values, new Utf8());
 
 async function createTable(columns: Readonly<Record<string, Vector>>): Promise<string[]> {
@@ -67,6 +70,8 @@ test("lists rows by their distance to the vector of an example", async () => {
     ["40"],
   ]);
   expect(await list({ like_row: 1, offset: 3 })).toEqual([["10"]]);
+  const { distances } = (await catalog.call("listTableRows", { id, like: "embedding", like_row: 1, limit: 2 })).body;
+  expect(distances).toEqual([0, 72]);
   const refused = [
     [{ like_row: 4 }, 400],
     [{ like: "t" }, 400],
@@ -180,6 +185,19 @@ describe("the first rows of a table", () => {
     expect((await firstRows({ values })).rows).toEqual([[expected]]);
   });
 
+  test.each([
+    ["decimal128(10, 2)", vectorFromArray([new Uint32Array([12345, 0, 0, 0])], new Decimal(2, 10, 128))],
+    ["timestamp[ms, tz=UTC]", vectorFromArray([0], new Timestamp(TimeUnit.MILLISECOND, "UTC"))],
+    ["timestamp[us]", vectorFromArray([0], new Timestamp(TimeUnit.MICROSECOND))],
+    ["time64[ns]", vectorFromArray([0n], new TimeNanosecond())],
+    ["duration[s]", vectorFromArray([0n], new DurationSecond())],
+    ["fixed_size_list<float32, 2>", vectorFromArray([[0, 1]], new FixedSizeList(2, item(new Float32())))],
+    ["struct<name: utf8, tags: list<utf8>>", vectorFromArray([{ name: "a", tags: ["b"] }], tagged)],
+  ])("have columns with the type %s", async (type, values) => {
+    const id = await createTable({ values });
+    expect((await catalog.call("listTableRows", { id })).body.columns).toMatchObject([{ type }]);
+  });
+
   test("have images whole, up to a size, and those of structs", async () => {
     const images = [bytesOf(1000), bytesOf(1001, jpeg), bytesOf(shown.imageBytes), bytesOf(shown.imageBytes + 1)];
     const struct = new Struct([new Field("bytes", new Binary(), true), new Field("path", new Utf8(), true)]);
@@ -229,7 +247,7 @@ describe("the first rows of a table", () => {
     const values = vectorFromArray([1], new Int32());
     const names = Array.from({ length: shown.columns + 5 }, (_, index) => `Column ${index}`);
     const { columns, columns_in_all, rows } = await firstRows(Object.fromEntries(names.map((name) => [name, values])));
-    expect(columns).toEqual(names.slice(0, shown.columns).map((name) => ({ name, is_shown: true })));
+    expect(columns).toEqual(names.slice(0, shown.columns).map((name) => ({ name, type: "int32", is_shown: true })));
     expect(columns_in_all).toBe(names.length);
     expect(rows[0]).toHaveLength(shown.columns);
   });
@@ -293,13 +311,13 @@ describe("the first rows of a table", () => {
       n: vectorFromArray([2], new Int32()),
     });
     expect(columns).toEqual([
-      { name: "a`b", is_shown: false },
-      { name: "n", is_shown: true },
+      { name: "a`b", type: "int32", is_shown: false },
+      { name: "n", type: "int32", is_shown: true },
     ]);
     expect(rows).toEqual([[null, { text: "2" }]]);
   });
 
-  test("are 404 for a table that is not there, and for one that is only declared", async () => {
+  test("are 404 for a table that does not exist, and for one that is only declared", async () => {
     const id = await createTable({ n: vectorFromArray([1], new Int32()) });
     const declared = [...id.slice(0, 1), "declared"];
     await catalog.call("declareTable", { id: declared });

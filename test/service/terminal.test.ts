@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
@@ -40,7 +41,7 @@ test.runIf(hasTerminal)("serve logs lines for people on a terminal", async () =>
     [
       "--eval",
       `const { spawn } = require("node:child_process");
-       const serve = "exec '" + process.execPath + "' service/main.ts serve";
+       const serve = "exec '" + process.execPath + "' '${resolve("service/main.ts")}' serve";
        const args = ["--quiet", "--return", "--command", serve, "/dev/null"];
        const child = spawn("script", args, { stdio: ["pipe", "pipe", "inherit"] });
        child.stdout.on("data", (text) => {

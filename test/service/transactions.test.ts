@@ -65,7 +65,7 @@ describe("AlterTransaction", () => {
   };
   const moves = statuses.flatMap((from) => statuses.map((to) => [from, to] as const));
 
-  test.each(moves)("from %s to %s", async (from, to) => {
+  test.each(moves)("changes the status from %s to %s", async (from, to) => {
     const id = await openJob();
     await alter(id, setProperty("a", "b"), ...ways[from].map(setStatus));
     const answer = await alter(id, setStatus(to));
@@ -127,6 +127,7 @@ describe("AlterTransaction", () => {
     ["no actions", []],
     ["actions that are no list", {}],
     ["an action with no member", [{}]],
+    ["an unknown action beside a known one", [{ ...setStatus("Running"), setOwnerAction: { owner: "me" } }]],
     ["an action with two members", [{ ...setStatus("Running"), ...unsetProperty("a") }]],
     ["an action with a null member only", [{ setStatusAction: null }]],
     ["a status that does not exist", [setStatus("Paused")]],

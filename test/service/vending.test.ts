@@ -14,6 +14,38 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 const role = "arn:aws:iam::123456789012:role/tables";
 const expiration = "2026-11-21T13:00:00Z";
 
+/** Names with characters that mean something in patterns, policies, paths or SQL, and names that patterns would cover. */
+const hostileNames = [
+  "f",
+  "fo",
+  "*",
+  "f*",
+  "?",
+  "f?",
+  "%",
+  "_",
+  "..",
+  ".",
+  "\u0024{*}",
+  "\u0024{aws:username}",
+  "$",
+  '"',
+  "\\",
+  "^",
+];
+
+/** Reports whether a pattern of AWS matches a text. */
+function matches(pattern: string, text: string): boolean {
+  const parts = pattern.match(/\$\{[^}]*\}|./gs) ?? [];
+  const expression = parts.map((part) => {
+    const escaped = /^\$\{([*?$])\}$/.exec(part)?.[1];
+    if (escaped === undefined && part.startsWith("${")) throw new Error(`${pattern} has a variable`);
+    if (escaped === undefined && (part === "*" || part === "?")) return part === "*" ? ".*" : ".";
+    return (escaped ?? part).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  });
+  return new RegExp(`^${expression.join("")}$`, "s").test(text);
+}
+
 /** Returns the actions that a session policy allows on objects. */
 function objectActions(policy: string): string[] {
   return JSON.parse(policy).Statement[0].Action;
@@ -184,6 +216,40 @@ describe("credentials for a table in S3", () => {
     expect((await catalog.call("tableExists", { id })).status).toBe(404);
   });
 
+  test("reach no other table, whatever the names of tables, namespaces and folders are", async () => {
+    const tables: { readonly location: string; readonly policy: string }[] = [];
+    const vend = async (request: { readonly id: string[]; readonly location?: string }) => {
+      asked.length = 0;
+      const answer = await catalog.call("declareTable", request);
+      if (answer.status === 200) tables.push({ location: answer.body.location, policy: asked[0]?.get("Policy") ?? "" });
+      return answer.status;
+    };
+    const parent = await newNamespace();
+    for (const name of hostileNames) {
+      const isPath = !name.startsWith(".") && !name.includes("\\");
+      const location = `s3://lake/warehouse/${parent}/at/${encodeURIComponent(name)}`;
+      expect(await vend({ id: [parent, `at ${name}`], location })).toBe(isPath ? 200 : 400);
+      // URLs cannot contain these names.
+      if (name.startsWith(".")) continue;
+      await catalog.call("createNamespace", { id: [parent, name] });
+      expect(await vend({ id: [parent, name] })).toBe(200);
+      expect(await vend({ id: [parent, name, "t"] })).toBe(200);
+    }
+    for (const name of ["..", "."]) {
+      const operations = [{ declare_table: { id: [parent, name], vend_credentials: true } }];
+      expect((await catalog.call("batchCommitTables", { operations })).status).toBe(400);
+    }
+    const keys = tables.map(({ location }) => `${decodeURIComponent(location.replace("s3://lake/", ""))}/data/1.lance`);
+    for (const [index, { policy }] of tables.entries()) {
+      const [objects, list] = JSON.parse(policy).Statement;
+      const reached = (pattern: string, start = "") => keys.filter((key) => matches(pattern, `${start}${key}`));
+      expect(reached(objects.Resource, "arn:aws:s3:::lake/")).toEqual([keys[index]]);
+      expect(reached(list.Condition.StringLike["s3:prefix"])).toEqual([keys[index]]);
+      for (const key of ["", "*", "warehouse/", `warehouse/${parent}/`])
+        expect(matches(list.Condition.StringLike["s3:prefix"], key)).toBe(false);
+    }
+  });
+
   test("are refused for a path that AWS's policies have no room for", async () => {
     const id = [await newNamespace(), "t"];
     const location = `s3://lake/warehouse/${"x".repeat(900)}`;
@@ -217,6 +283,22 @@ describe("credentials for a table in Google Cloud Storage", () => {
       'resource.name.startsWith("projects/_/buckets/lake/objects/a\\" || true || \\"/") || ' +
         'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("a\\" || true || \\"/")',
     );
+  });
+
+  test("reach no other folder, whatever its name is", () => {
+    const paths = hostileNames.filter((name) => !name.startsWith(".") && !name.includes("\\"));
+    const keys = paths.map((path) => `${path}/data/1.lance`);
+    for (const [index, path] of paths.entries()) {
+      const location = parseLocation(`gs://lake/${encodeURIComponent(path)}`);
+      const [rule] = accessBoundary({ location, access: "write" }).accessBoundary.accessBoundaryRules;
+      const conditions = rule?.availabilityCondition.expression.split(" || ") ?? [];
+      const [name = "", prefix = ""] = conditions.map((each) =>
+        JSON.parse(/startsWith\((".*")\)$/.exec(each)?.[1] ?? ""),
+      );
+      const start = "projects/_/buckets/lake/objects/";
+      expect(keys.filter((key) => `${start}${key}`.startsWith(name))).toEqual([keys[index]]);
+      expect(keys.filter((key) => key.startsWith(prefix))).toEqual([keys[index]]);
+    }
   });
 
   const exchanges: URLSearchParams[] = [];

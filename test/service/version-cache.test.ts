@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { VersionCache } from "../../service/rows/child/version-cache.ts";
+import { VersionCache } from "../../lance-worker/version-cache.ts";
 
 /** A placeholder for an open version of the library. */
 class Version implements Disposable {
@@ -80,14 +80,14 @@ describe("a version of a table", () => {
     expect(opened).toHaveLength(5);
   });
 
-  test("of another key is another version", async () => {
+  test("is another version under another key", async () => {
     const lease = await versions.lease("a", small, open);
     expect(await read("b")).not.toBe(lease.opened);
     lease[Symbol.dispose]();
     expect(await read()).toBe(lease.opened);
   });
 
-  test("that cannot be opened is tried again by the next request", async () => {
+  test("is opened again by the next request after a failure", async () => {
     const failing = versions.lease("a", small, () => Promise.reject(new Error("no manifest")));
     await expect(failing).rejects.toThrow("no manifest");
     expect(await read()).toBe(opened[0]);

@@ -1,6 +1,6 @@
 import { bodies } from "@tiltyard/protocol";
 import { type AppDeps, createApp } from "../../service/http/app.ts";
-import { createBodyMemory } from "../../service/http/middleware/body-memory.ts";
+import { BodyMemory } from "../../service/http/body-memory.ts";
 import { createLog } from "../../service/log.ts";
 import { createMetrics } from "../../service/metrics.ts";
 
@@ -24,12 +24,13 @@ export function createTestApp(replaced: Partial<AppDeps> = {}) {
     clientAddress: () => "192.0.2.1",
     createLimiter: () => ({ consume: () => Promise.reject(new Error("no limit was set")) }),
     requestsPerSecond: undefined,
-    bodyMemory: createBodyMemory(bodies.large.bytes * 4),
+    loggedRefusals: 1_000,
+    bodyMemory: new BodyMemory(bodies.large.bytes * 4),
     developmentIssuer: undefined,
     signIn: undefined,
     remoteDatabases: false,
     isReady: async () => true,
-    metrics: createMetrics(async () => []),
+    metrics: createMetrics({ tasks: async () => [], stalledJobs: async () => 0 }),
     log: createLog("silent"),
     ...replaced,
   });

@@ -25,6 +25,7 @@ import { putApiKey } from "../../service/store/api-keys.ts";
 import type { Database } from "../../service/store/database.ts";
 import { putGrant } from "../../service/store/grants.ts";
 import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
 import { createTestDatabase } from "./database.ts";
 import { finalName, pathOf, type TestTable } from "./table.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -81,7 +82,7 @@ export async function startTestCatalog(
   replacements: Replacements = {},
 ): Promise<TestCatalog> {
   const dataDir = temporaryFolder("tiltyard test ");
-  const database = await createTestDatabase();
+  const database = await createTestDatabase("schema");
   const config = readConfig({
     TILTYARD_PORT: "0",
     TILTYARD_DATA_DIR: dataDir,
@@ -98,6 +99,8 @@ export async function startTestCatalog(
   logs.set(config.logLevel, log);
   const service: RunningService = await startService(config, log, replacements);
   const adminKey = config.bootstrapApiKey ?? "";
+  /** The database as another process has it open. */
+  let store: Promise<Store> | undefined;
 
   const fetchFrom: TestCatalog["fetch"] = (path, init = {}) =>
     fetch(service.url + path, { ...init, headers: init.headers ?? { "x-api-key": adminKey } });
@@ -110,8 +113,8 @@ export async function startTestCatalog(
     fetch: fetchFrom,
     keyFor: async (principal, grants) => {
       const { id, key } = generateApiKey();
-      await using store = await openStore(config.database);
-      await store.write(async (session) => {
+      store ??= openStore(config.database);
+      await (await store).write(async (session) => {
         await putApiKey(session, id, principal, hashApiKey(key));
         for (const [namespace, role] of Object.entries(grants))
           await putGrant(session, principal, { namespace: namespace === "$" ? [] : namespace.split("$"), role });
@@ -129,6 +132,7 @@ export async function startTestCatalog(
       return readAnswer(contract, response);
     },
     stop: async () => {
+      await (await store)?.[Symbol.asyncDispose]();
       await service.stop();
       await database.drop();
     },

@@ -28,9 +28,9 @@ async function around<Result>(step: "check" | "copy" | "delete", work: () => Pro
 function crashingStorage(store: ObjectStore): ObjectStore {
   return {
     ...store,
-    persist: (key) => {
+    persist: (key, bytesMax) => {
       armed ||= key.includes("crash");
-      return around("check", () => store.persist(key));
+      return around("check", () => store.persist(key, bytesMax));
     },
     copy: (...args) => around("copy", () => store.copy(...args)),
     delete: (...args) => around("delete", () => store.delete(...args)),
@@ -40,7 +40,7 @@ function crashingStorage(store: ObjectStore): ObjectStore {
 /** Recognizes the step of a commit by its SQL, because other work of the service also writes. */
 function stepOf(sql: string): "insert" | "finish" | undefined {
   if (sql.startsWith('insert into "table_versions"')) return "insert";
-  return sql.startsWith('update "table_versions" set "finished"') ? "finish" : undefined;
+  return /^update "table_versions" set "state" = [^"]+ where \("table_id"/.test(sql) ? "finish" : undefined;
 }
 
 function crashingStore(store: Store): Store {

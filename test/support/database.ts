@@ -3,7 +3,8 @@ import { join } from "node:path";
 import SqliteFile from "better-sqlite3";
 import { inject } from "vitest";
 import { type Database, parseDatabaseUrl } from "../../service/store/database.ts";
-import { runSql } from "./postgres-server.ts";
+import { templateDatabase } from "./postgres-project.ts";
+import { createSortedDatabase, runSql } from "./postgres-server.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const postgresUrl = inject("postgresUrl");
@@ -11,7 +12,7 @@ const postgresUrl = inject("postgresUrl");
 /** The database of the tests: SQLite in `npm test`, PostgreSQL in `npm run test:postgres`. */
 export const databaseKind: Database["kind"] = postgresUrl === undefined ? "sqlite" : "postgres";
 
-/** An empty database. */
+/** A database of a test. */
 export interface TestDatabase {
   /** The value of TILTYARD_DATABASE_URL. */
   readonly url: string;
@@ -19,8 +20,10 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const { url, drop } = postgresUrl === undefined ? createSqliteFile() : await createPostgresDatabase(postgresUrl);
+/** @param content PostgreSQL copies the schema of a catalog faster than the catalog creates it. */
+export async function createTestDatabase(content: "empty" | "schema" = "empty"): Promise<TestDatabase> {
+  const { url, drop } =
+    postgresUrl === undefined ? createSqliteFile() : await createPostgresDatabase(postgresUrl, content);
   return { url, drop, database: parseDatabaseUrl(url, 5) };
 }
 
@@ -32,10 +35,11 @@ function createSqliteFile() {
   };
 }
 
-async function createPostgresDatabase(server: string) {
+async function createPostgresDatabase(server: string, content: "empty" | "schema") {
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
-  // Most databases sort text by a language, so this one does too.
-  await runSql(server, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
+  if (content === "empty") await createSortedDatabase(server, name);
+  // Without fsync, a copy of the files is cheaper than one in the log.
+  else await runSql(server, `create database ${name} template ${templateDatabase} strategy file_copy`);
   const url = new URL(server);
   url.pathname = name;
   return {

@@ -18,6 +18,8 @@ export interface DeferredWorkOptions {
   readonly dropRetentionMs?: number;
   /** Leaves tasks that the catalog of the test works on to it. Otherwise their end is awaited. */
   readonly leavesClaimed?: boolean;
+  /** The maximum number of open jobs of a principal and in a namespace. */
+  readonly openJobsMax?: number;
 }
 
 /** Runs all deferred work immediately, like another process of the same database when the work is due. */
@@ -42,7 +44,10 @@ export async function untilRecorded(store: Store): Promise<void> {
 }
 
 /** Opens a database like another process. */
-async function openOther(database: Database, { dropRetentionMs = 0, leavesClaimed = false }: DeferredWorkOptions = {}) {
+async function openOther(
+  database: Database,
+  { dropRetentionMs = 0, leavesClaimed = false, openJobsMax = 1_000 }: DeferredWorkOptions = {},
+) {
   const store = await openStore(database);
   const storage = createStorage({ s3ForcePathStyle: false });
   const log = createLog("silent");
@@ -50,7 +55,16 @@ async function openOther(database: Database, { dropRetentionMs = 0, leavesClaime
   const child = { memoryBytes: 2 ** 30, environment: childEnvironment(process.env), log };
   const rows = createRows({ store, storage, finishing }, child);
   const times = { dropRetentionMs, auditRetentionMs: Number.MAX_SAFE_INTEGER, automationDelayMs: 0 };
-  const parts = { store, storage, finishing, rows, log, isolatedNamespaces: [], ...times };
+  const parts = {
+    store,
+    storage,
+    finishing,
+    rows,
+    log,
+    isolatedNamespaces: [],
+    openJobMaxima: { perPrincipal: openJobsMax, perNamespace: openJobsMax },
+    ...times,
+  };
   return {
     run: async () => {
       const worker = createDeferredWork(parts);

@@ -20,3 +20,12 @@ export function imageEnvironment(): Record<string, string> {
   const pairs = readDockerfile().flatMap(({ name, rest }) => (name === "ENV" ? rest.split(/\s+/) : []));
   return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
 }
+
+/** Returns the command that starts the catalog in the image, without `node`: its options and its program. */
+export function imageCommand(): { readonly options: readonly string[]; readonly program: string } {
+  const words: readonly string[] = JSON.parse(
+    readDockerfile().findLast(({ name }) => name === "ENTRYPOINT")?.rest ?? "[]",
+  );
+  const [, ...command] = words;
+  return { options: command.slice(0, -1), program: command.at(-1) ?? "" };
+}

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
 
 /** The faults of a request. */
 export const faults = {
@@ -9,6 +10,8 @@ export const faults = {
   failed: "failed",
   /** The server executes the request, and the answer is lost. */
   answerLost: "answerLost",
+  /** The server executes the request, and the connection closes in the middle of the answer's body. */
+  truncated: "truncated",
   /** The request gets no answer. */
   hangs: "hangs",
 } as const;
@@ -31,7 +34,7 @@ export async function startFaultyProxy(
   url: string,
   next: (request: IncomingMessage) => Fault | undefined,
 ): Promise<FaultyProxy> {
-  const counts = { refused: 0, failed: 0, answerLost: 0, hangs: 0 };
+  const counts = { refused: 0, failed: 0, answerLost: 0, truncated: 0, hangs: 0 };
   const hanging = new Set<IncomingMessage>();
 
   function handle(from: IncomingMessage, answer: ServerResponse): void {
@@ -51,6 +54,12 @@ export async function startFaultyProxy(
         return;
       }
       answer.writeHead(answered.statusCode ?? 502, answered.headers);
+      if (fault === "truncated") {
+        void buffer(answered).then((body) =>
+          answer.write(body.subarray(0, Math.ceil(body.length / 2)), () => from.socket.destroy()),
+        );
+        return;
+      }
       answered.pipe(answer);
     });
     onward.on("error", () => from.socket.destroy());

@@ -10,9 +10,12 @@ export class Issuer {
   readonly #private = new Map<string, Parameters<SignJWT["sign"]>[0]>();
   available = true;
   keysAvailable = true;
+  /** The number of requests that it received. */
+  requests = 0;
 
   constructor() {
     this.#server = createServer((request, response) => {
+      this.requests += 1;
       response.statusCode = this.available && (this.keysAvailable || !request.url?.endsWith("/jwks")) ? 200 : 500;
       const document = request.url?.endsWith("/jwks")
         ? { keys: this.#published }

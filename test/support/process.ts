@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { closeSync, openSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 export interface Finished {
   readonly code: number | null;
@@ -35,16 +38,23 @@ process.once("SIGTERM", () => {
   process.kill(process.pid, "SIGTERM");
 });
 
-/** Returns the environment of a program with only these settings of Tiltyard. */
+/** Returns the environment of a program with only these settings of Tiltyard, and without the profiles of the user. */
 export function environmentWith(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("TILTYARD_"));
-  return { ...Object.fromEntries(inherited), ...settings };
+  return { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: join(tmpdir(), "no-profiles"), ...settings };
+}
+
+/** Creates the working directory of a program, which does not find the `data/` of the checkout there. */
+export function workingDirectory(): string {
+  return temporaryFolder("tiltyard working directory ");
 }
 
 /**
  * Starts a program with only these settings of Tiltyard.
  *
- * @param at The working directory, the standard input, and a file for standard output. Without a file, the test can read standard output.
+ * @param args The arguments of Node. The paths of programs are relative to the checkout.
+ * @param at The working directory, the standard input, and a file for standard output. The default is an empty directory. Without a file,
+ *   the test can read standard output.
  */
 export function startProgram(
   args: readonly string[],
@@ -52,9 +62,10 @@ export function startProgram(
   at: { readonly folder?: string; readonly input?: string; readonly stdout?: string } = {},
 ): Program {
   const file = at.stdout === undefined ? undefined : openSync(at.stdout, "w");
-  const child = spawn(process.execPath, args, {
+  const absolute = args.map((each) => (/^(?!-).*\.[jt]s$/.test(each) ? resolve(each) : each));
+  const child = spawn(process.execPath, absolute, {
     env: environmentWith(environment),
-    ...(at.folder !== undefined && { cwd: at.folder }),
+    cwd: at.folder ?? workingDirectory(),
     stdio: [at.input === undefined ? "ignore" : "pipe", file ?? "pipe", "pipe"],
   });
   child.stdin?.end(at.input);

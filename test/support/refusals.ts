@@ -93,6 +93,29 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
     if (each.type !== poolType || !each.inputs.autoscaling.totalMinNodeCount) return [];
     return each.inputs.initialNodeCount > 0 ? [] : ["is made with no node at all, and nothing asks for one"];
   },
+  function firstNodesFit({ each, all }) {
+    if (each.type !== poolType || each.inputs.initialNodeCount === undefined) return [];
+    const region = all.find(({ type }) => type === "gcp:container/cluster:Cluster")?.inputs.location;
+    const first = each.inputs.initialNodeCount * (each.inputs.nodeLocations ?? zonesOfGoogle(region)).length;
+    const { totalMaxNodeCount } = each.inputs.autoscaling;
+    return first > totalMaxNodeCount ? [`begins with ${first} nodes, more than ${totalMaxNodeCount}`] : [];
+  },
+  function secretsOfIngressExist({ each }) {
+    const { metadata, spec } = each.inputs;
+    const isGce = each.type.endsWith(":Ingress") && metadata.annotations?.["kubernetes.io/ingress.class"] !== undefined;
+    const lacks = isGce && (spec.tls ?? []).some(({ secretName }: { secretName?: string }) => secretName === undefined);
+    return lacks ? ['secret "" does not exist'] : [];
+  },
+  function proxiesExist({ each, all }) {
+    const isInternal = each.inputs.metadata?.annotations?.["kubernetes.io/ingress.class"] === "gce-internal";
+    const isOwn = all.some(({ type }) => type === "gcp:compute/network:Network");
+    const hasProxies = all.some(({ inputs }) => inputs.purpose === "REGIONAL_MANAGED_PROXY");
+    return isInternal && isOwn && !hasProxies ? ["An active proxy-only subnetwork is required"] : [];
+  },
+  function headsAreNotRebalanced({ each }) {
+    const isHead = each.type === groupType && Object.keys(each.inputs.labels).some((key) => key.endsWith("/ray-head"));
+    return isHead && each.inputs.subnetIds.length > 1 ? ["AZRebalance terminates a node with a Ray head"] : [];
+  },
   function taintsAreTolerated({ each }) {
     const taints: { key: string; effect: string }[] = each.inputs.taints ?? each.inputs.nodeConfig?.taints ?? [];
     // Geneva's pods have no tolerations. Admission of both clouds adds one to pods that request GPUs.
@@ -137,7 +160,7 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
   function disksFit({ each }) {
     if (each.type !== poolType) return [];
     const { machineType = "", diskType } = each.inputs.nodeConfig;
-    const onlyHyperdisk = /^(n4|c4)/.test(machineType);
+    const onlyHyperdisk = /^(n4|c4|g4|a4|a3-ultragpu)/.test(machineType);
     return onlyHyperdisk && diskType !== "hyperdisk-balanced"
       ? [`${diskType} disks cannot be used with ${machineType}`]
       : [];

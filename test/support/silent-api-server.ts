@@ -14,9 +14,13 @@ export async function kubeConfigOfSilence(): Promise<KubeConfig> {
     spy.mockRestore();
     server.close();
   });
+  return kubeConfigAt((server.address() as AddressInfo).port);
+}
+
+/** Returns a kubeconfig of an API server on this port of the machine. */
+export function kubeConfigAt(port: number): KubeConfig {
   const config = new KubeConfig();
-  const { port } = server.address() as AddressInfo;
-  const cluster = { name: "silent", server: `http://127.0.0.1:${port}`, skipTLSVerify: true };
+  const cluster = { name: "local", server: `http://127.0.0.1:${port}`, skipTLSVerify: true };
   config.loadFromClusterAndUser(cluster, { name: "me" });
   return config;
 }

@@ -1,4 +1,4 @@
-import { mainBranch } from "../../service/domain/branch.ts";
+import { mainBranch } from "@tiltyard/protocol";
 import type { VersionRecord } from "../../service/store/versions.ts";
 
 /** Returns a version record of main whose manifest has its final name. */
@@ -11,9 +11,8 @@ export function versionRecord(tableId: number, version: number, fields: Partial<
     version,
     manifestName: name,
     committedName: name,
-    identity: undefined,
-    finished: true,
-    held: 0,
+    state: "finished",
+    identity: "identity",
     manifestSize: undefined,
     eTag: undefined,
     metadata: undefined,

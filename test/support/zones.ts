@@ -11,8 +11,14 @@ export function zonesOfAws(region: string): readonly Zone[] {
   return Object.entries(ids).map(([letter, id]) => ({ name: `${region}${letter}`, id }));
 }
 
+/** Regions of Google with another number of zones than three. */
+const zonesOfRegion: Readonly<Record<string, readonly string[]>> = {
+  "us-central1": ["a", "b", "c", "f"],
+  "small-region1": ["a", "b"],
+};
+
 export function zonesOfGoogle(region: string): readonly string[] {
-  return ["a", "b", "c"].map((letter) => `${region}-${letter}`);
+  return (zonesOfRegion[region] ?? ["a", "b", "c"]).map((letter) => `${region}-${letter}`);
 }
 
 /** Matches machines with a GPU, which the first zone does not have. */

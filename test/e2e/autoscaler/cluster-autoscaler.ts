@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import getPort from "get-port";
+import { unusedPort } from "../../../client/unused-port.ts";
 import type { TestCluster } from "../cluster.ts";
 import { Daemon } from "../control-plane/daemon.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
@@ -52,7 +52,7 @@ export async function startClusterAutoscaler(
   await configure(cluster, "kwok-provider-config", { config: JSON.stringify(config) });
   await configure(cluster, templates, { templates: JSON.stringify(list) });
   await configure(cluster, "cluster-autoscaler-priority-expander", { priorities: JSON.stringify(settings.priorities) });
-  const address = `--address=127.0.0.1:${await getPort({ host: "127.0.0.1" })}`;
+  const address = `--address=127.0.0.1:${await unusedPort()}`;
   const args = [...flags, ...settings.flags, address, `--kubeconfig=${kubeconfigPath}`, `--namespace=${namespace}`];
   const environment = { KUBECONFIG: kubeconfigPath, KWOK_PROVIDER_MODE: "local", POD_NAMESPACE: namespace };
   const daemon = new Daemon(autoscalerProgram, args, cluster.logPath("cluster-autoscaler"), environment);

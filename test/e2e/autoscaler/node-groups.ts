@@ -114,7 +114,7 @@ function eksGroup(resource: Resource, release: ReturnType<typeof releaseOf>): No
   const { labels, taints, instanceTypes, capacityType } = inputs;
   const [{ name }] = outputs.resources[0].autoscalingGroups;
   const limits = release?.autoscalingGroups.find((each) => each.name === name);
-  if (limits === undefined) throw new Error(`the autoscaler is not told of ${name}`);
+  if (limits === undefined) throw new Error(`the autoscaler does not know ${name}`);
   return {
     resource: nameOf(resource.urn),
     name,

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import getPort from "get-port";
+import { unusedPort } from "../../../client/unused-port.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { cacheFolder } from "../../support/tools.ts";
 import { KubernetesApi } from "../kubernetes/api.ts";
@@ -94,10 +94,10 @@ export class ControlPlane {
 
   async #start(): Promise<void> {
     this.#ports = {
-      etcd: await getPort({ host: "127.0.0.1" }),
-      peers: await getPort({ host: "127.0.0.1" }),
-      api: await getPort({ host: "127.0.0.1" }),
-      kwok: await getPort({ host: "127.0.0.1" }),
+      etcd: await unusedPort(),
+      peers: await unusedPort(),
+      api: await unusedPort(),
+      kwok: await unusedPort(),
     };
     mkdirSync(join(this.folder, "logs"));
     this.#writeCredentials();

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
-import getPort from "get-port";
 import { parse } from "yaml";
+import { unusedPort } from "../../../client/unused-port.ts";
 import type { KubernetesApi } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { Daemon } from "./daemon.ts";
@@ -31,8 +31,8 @@ export async function startOperator(settings: OperatorSettings): Promise<Daemon>
   const path = join(folder, `operator-${namespace}.kubeconfig`);
   writeFileSync(path, await kubeconfigOf(settings), { mode: 0o600 });
   const addresses = [
-    `--metrics-addr=127.0.0.1:${await getPort({ host: "127.0.0.1" })}`,
-    `--health-probe-bind-address=127.0.0.1:${await getPort({ host: "127.0.0.1" })}`,
+    `--metrics-addr=127.0.0.1:${await unusedPort()}`,
+    `--health-probe-bind-address=127.0.0.1:${await unusedPort()}`,
   ];
   const flags = [`--kubeconfig=${path}`, `--watch-namespace=${namespace}`, "--enable-leader-election=false"];
   // Names of services cannot be resolved on this machine.

@@ -9,7 +9,7 @@ import { readCurrentContext } from "../kubernetes/kubeconfig.ts";
 import { endWithEngine, libraryVersion } from "./plugin.ts";
 
 async function construct(name: string, type: string, inputs: pulumi.Inputs, options: pulumi.ComponentResourceOptions) {
-  if (type !== "eks:index:Cluster") throw new Error(`the stand-in for EKS makes no ${type}`);
+  if (type !== "eks:index:Cluster") throw new Error(`the stand-in for EKS creates no ${type}`);
   const component = new pulumi.ComponentResource(type, name, {}, options);
   const eksCluster = new eks.Cluster(
     `${name}-eksCluster`,

@@ -42,7 +42,7 @@ const provider: Provider = {
     upserts = upsertExistingObjects === "true" || upsertExistingObjects === true;
     if (hasUnknowns(kubeconfig)) return;
     if (typeof kubeconfig !== "string")
-      throw new Error("this stand-in needs the provider's kubeconfig: it never takes the user's own");
+      throw new Error("this stand-in needs the provider's kubeconfig: it never uses the user's own");
     api = new KubernetesApi(kubeconfig, context);
   },
 

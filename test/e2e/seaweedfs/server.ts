@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
-import getPort from "get-port";
+import { unusedPort } from "../../../client/unused-port.ts";
 import { serving, type TestServer } from "../../interop/servers.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import { prepareSeaweed } from "../tools.ts";
@@ -45,14 +45,14 @@ export async function startSeaweed(bucket: string): Promise<TestServer> {
   const folder = temporaryFolder("tiltyard-seaweed-");
   for (const [file, content] of Object.entries(settings)) writeFileSync(join(folder, file), JSON.stringify(content));
   mkdirSync(join(folder, "data"));
-  const port = await freePort();
+  const port = await unusedPort();
   const args = [
     ...["server", "-dir=data", "-ip=127.0.0.1", "-filer", "-s3", "-master.telemetry=false", "-volume.preStopSeconds=0"],
-    ...["-s3.config=s3.json", "-s3.iam.config=iam.json", `-s3.port=${port}`, `-s3.port.grpc=${await freePort()}`],
+    ...["-s3.config=s3.json", "-s3.iam.config=iam.json", `-s3.port=${port}`, `-s3.port.grpc=${await unusedPort()}`],
     ...["-s3.port.iceberg=0", "-s3.port.lance=0"],
   ];
   for (const each of ["master", "volume", "filer"])
-    args.push(`-${each}.port=${await freePort()}`, `-${each}.port.grpc=${await freePort()}`);
+    args.push(`-${each}.port=${await unusedPort()}`, `-${each}.port.grpc=${await unusedPort()}`);
   const child = spawn(program, args, { cwd: folder, stdio: "ignore" });
   const server = await serving(child, `http://127.0.0.1:${port}`, "/healthz");
   const client = clientOf(server, administrator);
@@ -64,10 +64,6 @@ export async function startSeaweed(bucket: string): Promise<TestServer> {
 /** Returns a client of SeaweedFS. */
 export function clientOf({ url }: TestServer, credentials: S3Credentials): S3Client {
   return new S3Client({ endpoint: url, region, credentials, forcePathStyle: true });
-}
-
-function freePort(): Promise<number> {
-  return getPort({ host: "127.0.0.1" });
 }
 
 function keyOf({ accessKeyId, secretAccessKey }: typeof administrator) {

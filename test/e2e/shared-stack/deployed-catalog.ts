@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import getPort from "get-port";
+import { unusedPort } from "../../../client/unused-port.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
@@ -35,7 +35,7 @@ export async function startDeployedCatalog(): Promise<DeployedCatalog> {
     const mounts: { mountPath: string }[] = pod.containers[0].volumeMounts;
     return mounts.some(({ mountPath }) => value.startsWith(mountPath)) ? localPath(value) : value;
   };
-  const port = await getPort({ host: "127.0.0.1" });
+  const port = await unusedPort();
   const url = `http://127.0.0.1:${port}`;
   const given = Object.entries(await environmentOf(cluster().api, pod.containers[0], catalogNamespace));
   const environment = Object.fromEntries(given.map(([name, value]) => [name, localValue(value)]));

@@ -11,12 +11,10 @@ import { catalogNamespace, cluster } from "./shared-stack.ts";
  * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
  *
  * @param more Ray clusters by name, with their differences from the default one.
- * @param options Options that replace those of the stack, which keeps a standby.
  */
 export async function startDeployedRunner(
   catalogUrl: string,
   more: Readonly<Record<string, object>> = {},
-  options: readonly string[] = ["--standby-minutes", "0"],
 ): Promise<Program> {
   const folder = folderOf(cluster(), "runner");
   const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
@@ -31,7 +29,7 @@ export async function startDeployedRunner(
   for (const [name, template] of Object.entries(more)) rayClusters[name] = { ...rayClusters.default, ...template };
   writeFileSync(join(folder, "runner.yaml"), JSON.stringify({ ...rest, rayClusters }));
   const [mount] = container.volumeMounts;
-  const [, ...command]: string[] = [...container.command, ...container.args, ...options];
+  const [, ...command]: string[] = [...container.command, ...container.args];
   return startProgram(
     command.map((argument) => argument.replace(mount.mountPath, folder)),
     {

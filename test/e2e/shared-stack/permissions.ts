@@ -1,6 +1,6 @@
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { runnerName, runnerRights, standbyRights } from "../../../protocol/platform.ts";
+import { runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import { KubernetesError } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
@@ -42,9 +42,8 @@ describe("the service account of the runner", () => {
   const runner = `system:serviceaccount:${catalogNamespace}:${runnerName}`;
 
   test("may do in the namespace of Ray what its jobs need, and nothing else", async () => {
-    const allowed = [...runnerRights, ...standbyRights].flatMap(
-      ({ apiGroups: [group], resources: [resource], verbs: [...names] }) =>
-        names.map((verb) => `${verb} ${group === "" ? resource : `${group}/${resource}`}`),
+    const allowed = runnerRights.flatMap(({ apiGroups: [group], resources: [resource], verbs: [...names] }) =>
+      names.map((verb) => `${verb} ${group === "" ? resource : `${group}/${resource}`}`),
     );
     expect(await allowedTo(runner, namespace)).toEqual(allowed.sort());
   });
@@ -129,6 +128,21 @@ describe("a Ray job", () => {
     expect(secrets.length).toBeGreaterThan(0);
     for (const secret of secrets) expect(await names("Secret", namespace)).not.toContain(secret);
     expect(await names("PersistentVolumeClaim", namespace)).toEqual([]);
+  });
+});
+
+describe("clients that may create Ray clusters", () => {
+  test("run no pod as the operator, whose account reads the secrets of all teams", async () => {
+    const { api } = cluster();
+    const created = (account: string) => {
+      const containers = [{ name: "ray-head", image: "ray" }];
+      const template = { spec: { serviceAccountName: account, containers } };
+      const spec = { headGroupSpec: { rayStartParams: {}, template } };
+      const rayCluster = { apiVersion: "ray.io/v1", kind: "RayCluster", metadata: { name: "probe", namespace }, spec };
+      return api.apply(rayCluster, { manager: "tiltyard-e2e", dryRun: true });
+    };
+    await expect(created("kuberay-operator")).rejects.toThrow(`run as the service account ${serviceAccount}`);
+    await expect(created(serviceAccount)).resolves.toBeDefined();
   });
 });
 

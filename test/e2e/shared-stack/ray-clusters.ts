@@ -28,7 +28,7 @@ describeOnOurs(
     });
 
     test.concurrent("has its head on a head node and each worker on a node of its kind", async () => {
-      await using ray = await provision("placed", { workerGroups: [cpuWorkers, gpuWorkers] });
+      await using ray = await provision("finished", { workerGroups: [cpuWorkers, gpuWorkers] });
       const pods = await podsOf(ray.name);
       const nodes = byGroup(pods);
       expect(nodes.headgroup?.map(nodeOf)).toEqual([platformNodes.head]);

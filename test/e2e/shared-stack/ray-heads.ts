@@ -64,7 +64,7 @@ export class RayHeads implements AsyncDisposable {
     let current: string | undefined;
     while (!this.#isStopped) {
       const pods = await cluster().api.list("v1", "Pod", namespace, "ray.io/node-type=head");
-      const heads = pods.filter(({ metadata }) => /^(job|standby)-/.test(metadata.labels?.["ray.io/cluster"] ?? ""));
+      const heads = pods.filter(({ metadata }) => /^job-/.test(metadata.labels?.["ray.io/cluster"] ?? ""));
       const present = heads.find(({ metadata }) => metadata.uid === current);
       if (present === undefined) {
         await this.#stopRay();

@@ -46,7 +46,7 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     management = createManagementClient(access);
     await catalog.createNamespace({ id: table.slice(0, -1) });
     await python("create_tables.py", `${table.join("$")}=number`);
-    const new_columns = ["one", "two", "three", "four", "five", "six", "seven"].map((name) => ({
+    const new_columns = ["one", "two", "three", "four", "five"].map((name) => ({
       name,
       computed: "number * 2",
     }));
@@ -178,38 +178,6 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     await untilNothingIsLeft();
   });
 
-  test("keeps a RayJob without a key ready, which computes the next job, and deletes it without the setting", async () => {
-    await startRunner(undefined, []);
-    expect(await ended(await backfill("six"))).toMatchObject({ status: "Succeeded" });
-    const standby = await until(async () => {
-      const [found, ...others] = await rayJobs();
-      const isWaiting = found?.metadata.name.startsWith("standby-") && found.status?.jobStatus === "RUNNING";
-      return others.length === 0 && isWaiting ? found : undefined;
-    });
-    const { name, uid } = standby.metadata;
-    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace } };
-    expect(await cluster().api.find(secret)).toBeUndefined();
-
-    const id = await backfill("seven");
-    await until(async () => (await describe(id)).status !== "Queued");
-    expect((await rayJobs()).map(({ metadata }) => metadata.uid)).toEqual([uid]);
-    expect(await ended(id)).toMatchObject({
-      status: "Succeeded",
-      attempt: 1,
-      progress: { rows_committed: rows, rows_total: rows },
-      platform: { ray_job: `${namespace}/${name}` },
-    });
-    // The RayJob and its key end with the attempt, and another standby waits.
-    await until(async () => {
-      const [next] = await rayJobs();
-      return next !== undefined && next.metadata.uid !== uid;
-    });
-    expect(await cluster().api.find(secret)).toBeUndefined();
-    for (const { child } of runners) child.kill("SIGKILL");
-    await startRunner();
-    await untilNothingIsLeft();
-  });
-
   test("deletes Ray clusters whose owners died, and leaves the others alone", async () => {
     const clusterOf = (name: string, leaseUntil: Date) =>
       rayClusterManifest(parseParameters({ ...fromStackOutputs(stack().outputs), name }), {
@@ -299,7 +267,7 @@ async function untilNothingIsLeft(): Promise<void> {
   for (const [version, kind] of kinds)
     await until(async () => {
       const names = (await cluster().api.list(version, kind, namespace)).map(({ metadata }) => metadata.name);
-      return names.every((name) => !/^(job|standby)-/.test(name));
+      return names.every((name) => !/^job-/.test(name));
     });
 }
 
@@ -328,9 +296,9 @@ async function withRights(
   };
 }
 
-/** @param more Additional Ray clusters by name. @param options Options that replace those of the stack. */
-async function startRunner(more?: Readonly<Record<string, object>>, options?: readonly string[]): Promise<Program> {
-  const runner = await startDeployedRunner(deployed.url, more, options);
+/** @param more Additional Ray clusters by name. */
+async function startRunner(more?: Readonly<Record<string, object>>): Promise<Program> {
+  const runner = await startDeployedRunner(deployed.url, more);
   runners.push(runner);
   return runner;
 }

@@ -30,7 +30,6 @@ beforeAll(async () => {
     serviceAccount,
     deleteNamespace: true,
     catalog: { image: `${catalogImage}:1` },
-    runner: { standbyMinutes: 5 },
     clientPrincipals: [`user:${alice}`],
     serviceAccountAnnotations: identity,
     teams: ["vision", "speech"].map((name) => ({ name, serviceAccountAnnotations: teamIdentity(name) })),

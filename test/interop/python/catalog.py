@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -21,10 +22,17 @@ PROJECT = Path(__file__).resolve().parents[3]
 START_DEADLINE_SECONDS = 60
 
 
+# The ports that `client/unused-port.ts` chooses from, for its reason.
+PORTS = range(20_000, 30_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Returns an unused port for a program that binds it later."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_until(condition, what: str | Callable[[], str], seconds: float = START_DEADLINE_SECONDS) -> None:

@@ -1,3 +1,4 @@
+import base64
 import contextlib
 import functools
 import itertools
@@ -40,7 +41,13 @@ def catalog(tmp_path_factory):
     """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients must send
     only known fields."""
     log = tmp_path_factory.mktemp("log") / "log"
-    settings = {"TILTYARD_LOG_LEVEL": "info", "TILTYARD_AUTOMATION_DELAY": "1s"}
+    keys = tmp_path_factory.mktemp("keys") / "keys"
+    keys.write_text(f"test:{base64.b64encode(os.urandom(32)).decode()}\n")
+    settings = {
+        "TILTYARD_LOG_LEVEL": "info",
+        "TILTYARD_AUTOMATION_DELAY": "1s",
+        "TILTYARD_SECRETS_KEY_FILE": str(keys),
+    }
     with Catalog(tmp_path_factory.mktemp("data dir"), settings, log=log) as running:
         yield running
     lines = [line for line in log.read_text().splitlines() if '"ignored_fields"' in line]

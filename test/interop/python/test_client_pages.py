@@ -12,7 +12,9 @@ from pages import PAGES, examples
 from spark import JVM_OPTIONS, spark_sql
 
 ENGINES = {"daft", "duckdb", "polars"}
-SLOW = {"geneva", "lance-ray", "ray-data"}
+SLOW = {"functions", "geneva", "lance-ray", "ray-data"}
+# The pages whose jobs a runner executes.
+RUN = {"functions", "geneva"}
 SHOWN = {"text", "properties"}
 SECONDS = 600
 
@@ -31,7 +33,7 @@ PARAMETERS = [
 
 @pytest.mark.parametrize("page", PARAMETERS)
 def test_a_page_prints_what_it_shows(catalog, tmp_path, request, page):
-    if page.stem == "geneva":
+    if page.stem in RUN:
         request.getfixturevalue("runner")
     (tmp_path / "data").symlink_to(catalog.data_dir)
     (tmp_path / "node_modules").symlink_to(PROJECT / "node_modules")

@@ -10,18 +10,18 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import lancedb
 import pytest
 from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, claim, describe, write_films
 from lance_namespace.errors import ServiceUnavailableError
-from tiltyard.connection import Connection, ConnectionSettingError, connection
+from tiltyard.connection import Connection
 from tiltyard.job import standby
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
 from tiltyard.job.failure import is_passing, reason_of
+from tiltyard.job.job import JobError
 from tiltyard.job.log_tail import LogTail
 from tiltyard.job.ray_head import has_ray
 
@@ -61,9 +61,9 @@ class Stops:
         self.happened.set()
 
 
-def begin(catalog, job: str, lease_seconds: float = 20) -> tuple[Attempt, Stops]:
+def begin(catalog, job: str, lease_seconds: float = 20, number: int = 1) -> tuple[Attempt, Stops]:
     stops = Stops()
-    attempt = Attempt(CatalogJob(Connection(catalog.url, catalog.key), job), 1, lease_seconds, Process(stops))
+    attempt = Attempt(CatalogJob(Connection(catalog.url, catalog.key), job), number, lease_seconds, Process(stops))
     attempt.begin()
     return attempt, stops
 
@@ -110,6 +110,29 @@ def test_the_rate_includes_rows_that_are_computed_and_not_committed_yet(catalog,
     progress = describe(catalog, job)["progress"]
     assert progress["rows_committed"] == 0
     assert progress["rows_per_second"] > 0
+
+
+def test_an_attempt_counts_the_rows_that_an_earlier_one_has_finished(catalog, job):
+    first, _ = begin(catalog, job)
+    first.report(10, 40)
+    first.abandon("its worker died")
+    claim(catalog, job, after=1)
+    second, _ = begin(catalog, job, number=2)
+    # The plan of another attempt has only the rows without a value.
+    second.report(5, 30, rows_checkpointed=20)
+    second.end("Succeeded")
+    progress = describe(catalog, job)["progress"]
+    assert [progress[name] for name in ("rows_committed", "rows_checkpointed", "rows_total")] == [15, 30, 40]
+
+
+def test_a_paused_attempt_stops_with_its_next_heartbeat(catalog, job):
+    attempt, stops = begin(catalog, job)
+    catalog.post(f"/management/v1/job/{job.replace('$', '%24')}/pause")
+    assert stops.happened.wait(timeout=10)
+    assert stops.told == [Stop.PAUSED]
+    # Its last commit was already done.
+    attempt.end("Succeeded")
+    assert describe(catalog, job)["status"] == "Succeeded"
 
 
 def test_a_heartbeat_finds_that_the_job_was_canceled(catalog, job):
@@ -235,33 +258,6 @@ def test_a_process_that_waited_starts_again_if_packages_were_installed_meanwhile
     assert executed == [(sys.executable, [sys.executable, "-m", "tiltyard.job", *arguments])]
 
 
-def test_a_process_that_waits_exits_after_its_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "_exit", sys.exit)
-    with pytest.raises(SystemExit) as exited:
-        standby.main(tmp_path, idle_seconds=0)
-    assert exited.value.code == 0
-
-
-def test_a_key_is_awaited_while_its_node_has_not_received_the_secret(tmp_path, monkeypatch):
-    environment = {"TILTYARD_CATALOG_URL": "http://catalog", "TILTYARD_API_KEY_FILE": str(tmp_path / "apiKey")}
-    # A kubelet writes the files of a Secret in these steps.
-    steps = iter(
-        [
-            lambda: (tmp_path / "..2026_11").mkdir(),
-            lambda: (tmp_path / "..2026_11" / "apiKey").write_text("key"),
-            lambda: (tmp_path / "apiKey").symlink_to("..data/apiKey"),
-            lambda: (tmp_path / "..data").symlink_to("..2026_11"),
-        ]
-    )
-    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: next(steps)())
-    monkeypatch.setitem(connection.__globals__, "time", clock)
-    assert connection(environment).key == "key"
-    (tmp_path / "apiKey").unlink()
-    (tmp_path / "other").touch()
-    with pytest.raises(ConnectionSettingError, match="cannot be read"):
-        connection(environment)
-
-
 def test_the_command_reads_its_key_from_a_file_and_shows_it_nowhere(catalog, job, tmp_path):
     file = tmp_path / "key"
     file.write_text(catalog.key + "\n")
@@ -361,9 +357,22 @@ def test_what_may_pass_is_told_from_what_will_fail_again():
     assert not is_passing(ValueError("Namespace error: Table not found: films"))
     assert not is_passing(ValueError("no such film"))
     assert not is_passing(ray.exceptions.RayTaskError("f", "trace", ValueError("no connection")))
+    assert not is_passing(JobError("2 of 2 rows failed: httpx.ConnectError: error sending request"))
     task = RuntimeError("Error running task ScanTask(timeout=1) | caused by builtins.ValueError: no such film")
     assert not is_passing(task)
     assert reason_of(task) == "ValueError: no such film"
+
+
+def test_the_reason_of_a_failure_has_all_lines_of_the_error():
+    import ray
+
+    error = ValueError("1 validation error for Film\nyear\n  must be a number\n    For further information visit a site")
+    for failed in (error, ray.exceptions.RayTaskError("f", "trace", error)):
+        assert reason_of(failed) == f"ValueError: {error}"
+    assert reason_of(ray.exceptions.RaySystemError("lost", "a stack\ntrace")).startswith("RaySystemError: ")
+    assert reason_of(ValueError()) == "ValueError"
+    # A word in another line does not mean that the error of a function is one of the network.
+    assert not is_passing(RuntimeError("the connection of two scenes\nis wrong"))
 
 
 def test_the_package_is_typed_and_makes_a_wheel(tmp_path):

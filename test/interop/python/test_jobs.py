@@ -37,15 +37,11 @@ def udfs():
         time.sleep(1)
         return len(title)
 
-    @geneva.udf(data_type=pa.list_(pa.float32(), 4))
-    def vector(title: str) -> list[float]:
-        return [float(len(title))] * 4
-
-    @geneva.udf(data_type=pa.struct([("length", pa.int64()), ("title", pa.string())]))
+    @geneva.udf(data_type=pa.struct([("vector", pa.list_(pa.float32(), 4)), ("title", pa.string())]))
     def two(title: str) -> dict:
-        return {"length": len(title), "title": title.upper()}
+        return {"vector": [float(len(title))] * 4, "title": title.upper()}
 
-    return {"vector": vector, "two": two, "title_length": title_length, "broken": broken, "slow": slow}
+    return {"two": two, "title_length": title_length, "broken": broken, "slow": slow}
 
 
 def open_with_geneva(catalog, table):
@@ -67,7 +63,7 @@ def test_a_rest_call_fills_a_udf_column(catalog, runner, films):
 
 
 def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, films):
-    @geneva.udf(data_type=pa.int64(), on_error=geneva.skip_on_error())
+    @geneva.udf(data_type=pa.int64())
     def even_length(title: str) -> int:
         if int(title.split()[1]) % 2 == 1:
             raise ValueError(f"odd: {title}")
@@ -75,7 +71,8 @@ def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, f
 
     opened = open_with_geneva(catalog, films)
     opened.add_columns({"even_length": even_length})
-    job = backfill(catalog, films, "even_length")
+    # The policy of the request replaces that of the function, which ends the job.
+    job = backfill(catalog, films, "even_length", error_policy="skip", max_failed_rows=ROWS // 2)
     assert ended(catalog, runner, job)["status"] == "Succeeded"
     odd = {f"odd: Film {number}" for number in range(1, ROWS, 2)}
     found = open_with_geneva(catalog, films).get_errors(job_id=job)
@@ -85,19 +82,17 @@ def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, f
     assert {(error["type"], error["column"]) for error in told} == {("ValueError", "even_length")}
 
 
+@pytest.mark.timeout(600)
 def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
     """The client's database of LanceDB Cloud is this catalog."""
     films = write_films(catalog, [f"remote_{table[0]}"])
     db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
     opened = db.open_table(films[0])
     functions = udfs()
-    opened.add_columns({"vector": functions["vector"]})
     opened.add_columns(UnpackedUDF(functions["two"], "of_"))
-    for column in ("vector", "of_length"):
-        opened.backfill(column)
+    opened.backfill("of_vector")
     lengths = [len(f"Film {number}") for number in range(ROWS)]
-    assert values(catalog, films, "vector") == [[float(length)] * 4 for length in lengths]
-    assert values(catalog, films, "of_length") == lengths
+    assert values(catalog, films, "of_vector") == [[float(length)] * 4 for length in lengths]
     assert values(catalog, films, "of_title") == [f"FILM {number}" for number in range(ROWS)]
     opened.add_columns({"broken": functions["broken"]})
     with pytest.raises(Exception, match=r"FAILED|no such film|failed"):
@@ -109,24 +104,16 @@ def test_geneva_in_its_remote_mode_works_as_it_is(catalog, runner, table):
     # It was not retried, because it would have failed again.
     assert failed["attempt"] == 1
 
-
-@pytest.mark.timeout(600)
-def test_another_function_of_a_column_computes_its_rows_again(catalog, runner, table):
-    films = write_films(catalog, [f"altered_{table[0]}"])
-    opened = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url).open_table(films[0])
-    opened.add_columns({"length": udfs()["title_length"]})
-    opened.backfill("length")
-    ended(catalog, runner, jobs_of(catalog, films)[0])
-
+    # Another function of a column computes its rows again.
     @geneva.udf(data_type=pa.int64())
     def negative_length(title: str) -> int:
         return -len(title)
 
-    opened.alter_columns({"path": "length", "udf": negative_length})
+    opened.alter_columns({"path": "broken", "udf": negative_length})
     [job] = jobs_of(catalog, films, "?status=Queued,Running")
     found = ended(catalog, runner, job)
     assert (found["status"], found.get("reason")) == ("Succeeded", None)
-    assert values(catalog, films, "length") == [-len(f"Film {number}") for number in range(ROWS)]
+    assert values(catalog, films, "broken") == [-length for length in lengths]
 
 
 def test_geneva_waits_no_longer_for_a_job_that_was_canceled_before_anything_ran_it(tmp_path):
@@ -179,7 +166,9 @@ def expect_hidden_keys(catalog, pid: int) -> None:
             assert catalog.key.encode() not in content, f"the runner's key is in {file}"
 
 
-def test_a_job_that_is_canceled_ends_within_ten_seconds(catalog, runner, films):
+def test_a_job_that_is_paused_or_canceled_ends_within_ten_seconds_and_resumes_with_its_finished_rows(
+    catalog, runner, films
+):
     job = running_job(catalog, runner, films)
     pid = driver_of(job)
     expect_hidden_keys(catalog, pid)
@@ -187,6 +176,16 @@ def test_a_job_that_is_canceled_ends_within_ten_seconds(catalog, runner, films):
     progress = describe(catalog, job)["progress"]
     assert (progress["workers_pending"], progress["cpus"]) == (0, 3)
     assert 1 <= progress["cpus_reserved"] <= 3
+    path = f"/management/v1/job/{job.replace('$', '%24')}"
+    catalog.post(f"{path}/pause")
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the process", seconds=10)
+    done = checkpointed(catalog, job)
+    paused = describe(catalog, job)
+    assert (paused["status"], paused["attempt"], paused["interruptions"]) == ("Running", 1, 1)
+    catalog.post(f"{path}/resume")
+    wait_until(lambda: checkpointed(catalog, job) > done, "further rows", seconds=JOB_SECONDS)
+    assert describe(catalog, job)["attempt"] == 2
+    pid = driver_of(job)
     alter(catalog, job, {"setStatusAction": {"status": "Canceled"}})
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the process", seconds=10)
     assert describe(catalog, job)["status"] == "Canceled"
@@ -210,35 +209,7 @@ def test_a_job_does_not_change_another_table_of_the_name_of_its_own(catalog, run
 
 
 @pytest.mark.timeout(600)
-def test_a_process_that_waited_for_a_job_serves_no_second_one(tmp_path):
-    """It also has a folder for its user only, which is deleted with the key after the job."""
-    with Catalog(tmp_path / "data") as catalog, Runner(catalog, tmp_path / "log").start() as runner:
-        films = write_films(catalog, ["films"])
-
-        def waiting() -> list[Path]:
-            found = [each for folder in ray_folders(runner.process.pid) for each in folder.glob("standby-*")]
-            return [each for each in found if not each.joinpath("api-key").exists()]
-
-        open_with_geneva(catalog, films).add_columns({"title_length": udfs()["title_length"]})
-        for _ in range(2):
-            wait_until(lambda: len(waiting()) == 1, "a process for the next job", seconds=JOB_SECONDS)
-            [own] = waiting()
-            assert own.stat().st_mode & 0o077 == 0
-            command = ["-m", "tiltyard.job.standby", str(own)]
-            wait_until(lambda command=command: processes(lambda each: each[1:4] == command), "the process itself")
-            [pid] = processes(lambda each: each[1:4] == command)
-            job = backfill(catalog, films, "title_length", where="1=1")
-            wait_until(lambda job=job: drivers_of(job), "the process of the job", seconds=JOB_SECONDS)
-            # It starts anew, with the same id, if another test has installed a package.
-            assert drivers_of(job) == [pid]
-            assert ended(catalog, runner, job)["status"] == "Succeeded"
-            left = [own, Path(f"/proc/{pid}")]
-            wait_until(lambda left=left: not any(each.exists() for each in left), "its end", seconds=60)
-        runner.stop()
-
-
-@pytest.mark.timeout(600)
-def test_a_job_computes_in_a_worker_that_waited_for_it_and_ends_with_it(tmp_path):
+def test_a_process_that_waited_serves_one_job_in_workers_that_waited_and_leaves_nothing(tmp_path):
     @geneva.udf(data_type=pa.int64())
     def worker(title: str) -> int:
         import os
@@ -247,12 +218,31 @@ def test_a_job_computes_in_a_worker_that_waited_for_it_and_ends_with_it(tmp_path
 
     with Catalog(tmp_path / "data") as catalog, Runner(catalog, tmp_path / "log").start() as runner:
         films = write_films(catalog, ["films"])
+
+        def waiting() -> list[Path]:
+            found = [each for folder in ray_folders(runner.process.pid) for each in folder.glob("standby-*")]
+            return [each for each in found if not each.joinpath("api-key").exists()]
+
         open_with_geneva(catalog, films).add_columns({"worker": worker})
+        wait_until(lambda: len(waiting()) == 1, "a process for the next job", seconds=JOB_SECONDS)
+        [own] = waiting()
+        # Its folder is for its user only, and is deleted with the key after the job.
+        assert own.stat().st_mode & 0o077 == 0
+        command = ["-m", "tiltyard.job.standby", str(own)]
+        wait_until(lambda: processes(lambda each: each[1:4] == command), "the process itself")
+        [pid] = processes(lambda each: each[1:4] == command)
         wait_until(lambda: len(ready_workers(runner.process.pid)) >= 4, "workers", seconds=JOB_SECONDS)
         ready = ready_workers(runner.process.pid)
-        assert ended(catalog, runner, backfill(catalog, films, "worker"))["status"] == "Succeeded"
+        job = backfill(catalog, films, "worker")
+        wait_until(lambda: drivers_of(job), "the process of the job", seconds=JOB_SECONDS)
+        # It starts anew, with the same id, if another test has installed a package.
+        assert drivers_of(job) == [pid]
+        assert ended(catalog, runner, job)["status"] == "Succeeded"
         assert set(values(catalog, films, "worker")) <= set(ready)
-        wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in ready), "the end of the workers")
+        left = [own, *(Path(f"/proc/{each}") for each in (pid, *ready))]
+        wait_until(lambda: not any(each.exists() for each in left), "the end of both", seconds=60)
+        wait_until(lambda: len(waiting()) == 1, "a process for a second job", seconds=JOB_SECONDS)
+        assert waiting() != [own]
         runner.stop()
 
 
@@ -277,7 +267,9 @@ def test_a_runner_that_is_stopped_while_a_job_runs_exits_with_its_ray_and_leaves
             assert time.monotonic() - begun < 10
             assert ray_folders(runner.process.pid) == []
             assert drivers_of(job) == []
-        assert describe(catalog, job)["status"] == "Running"
+        left = describe(catalog, job)
+        # The attempt does not count, because the runner handed it over.
+        assert (left["status"], left["interruptions"]) == ("Running", 1)
 
 
 def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(catalog, runner, table):

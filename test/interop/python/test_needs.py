@@ -13,7 +13,7 @@ from catalog import PROJECT, Catalog
 from jobs import backfill, claim, describe, write_films
 from tiltyard.job.job import JobError
 from tiltyard.job.needs import GIB, WORKERS, Resources, require, workers
-from tiltyard.job.ray_tasks import room
+from tiltyard.job.ray_tasks import task_slots
 
 SMALL = {WORKERS: json.dumps([{"name": "cpu", "cpus": 4, "gpus": 0, "memory_bytes": 3 * GIB}])}
 
@@ -57,10 +57,10 @@ def test_no_worker_has_a_part_of_each_group():
 def test_tasks_on_a_ray_that_makes_its_nodes_are_as_many_as_are_asked_for(monkeypatch):
     monkeypatch.setattr("ray.init", lambda **_: None)
     monkeypatch.setenv(WORKERS, SMALL[WORKERS])
-    assert (room(None), room(20)) == (8, 20)
+    assert (task_slots(None), task_slots(20)) == (8, 20)
     monkeypatch.setenv(WORKERS, json.dumps([{"name": "idle", "cpus": 0, "gpus": 1, "memory_bytes": GIB}]))
     with pytest.raises(JobError, match="a task needs 1 CPUs"):
-        room(None)
+        task_slots(None)
 
 
 def run_without_gpu(catalog, job: str) -> dict:

@@ -72,6 +72,19 @@ def test_a_database_is_a_namespace_where_the_operator_says_so(tmp_path):
         assert remote.open_table("b", namespace_path=["inner"]).count_rows() == 4
         everything = lancedb.connect_namespace("rest", {"uri": own.url, "headers.x-api-key": own.key})
         assert everything.open_table("b", namespace_path=["films", "inner"]).count_rows() == 4
+        databases = lancedb.connect_catalog(own.url, api_key=own.key)
+        databases.create_database("other").create_table("a", rows(0, 1))
+        assert databases.list_databases().databases == ["films", "other"]
+        databases.connect_database("other").drop_table("a")
+        databases.drop_database("other")
+        assert remote.open_table("a").count_rows() == 3
+
+
+def test_databases_are_not_created_while_they_would_share_their_tables(catalog):
+    databases = lancedb.connect_catalog(catalog.url, api_key=catalog.key)
+    for call in (lambda: databases.create_database("a"), databases.list_databases, lambda: databases.drop_database("a")):
+        with pytest.raises(RuntimeError, match="TILTYARD_REMOTE_DATABASES=on"):
+            call()
 
 
 def test_every_index_is_listed_by_its_physical_path(catalog, remote, namespace):

@@ -18,11 +18,19 @@ def arrow_stream(ctx, value):
 
 @schemathesis.hook
 def filter_case(ctx, case):
-    """Skips bodies whose validity a schema cannot express: no key is `__proto__`, and white space is an empty body."""
+    """Skips bodies whose validity a schema cannot express: no key is `__proto__`, white space is an empty body, and a
+    null means that a field is absent."""
     body = case.body
     if isinstance(body, bytes):
         return body.strip() != b""
-    return "__proto__" not in json.dumps(body, default=str)
+    is_valid = case.meta is None or case.meta.generation.mode.is_positive
+    return "__proto__" not in json.dumps(body, default=str) and (is_valid or not has_null(body))
+
+
+def has_null(value):
+    if isinstance(value, dict):
+        return any(each is None or has_null(each) for each in value.values())
+    return isinstance(value, list) and any(has_null(each) for each in value)
 
 
 @schemathesis.hook

@@ -1,6 +1,6 @@
 import type { ErrorKind, OperationName } from "@tiltyard/protocol";
 import { arrowStream, films } from "../../support/rows.ts";
-import type { World } from "./world.ts";
+import { titleLength, type World } from "./world.ts";
 
 /** The request of an operation by the fields of its contract. Rows are the Arrow stream of an operation that accepts one. */
 export interface CaseRequest {
@@ -139,7 +139,8 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
     refusals: [
       ["InvalidInput", ({ films: id }) => ({ id, column: "title" })],
       ["TableColumnNotFound", ({ films: id }) => ({ id, column: "missing" })],
-      ["ConcurrentModification", async ({ newBackfilled }) => ({ ...(await newBackfilled()), concurrency: 2 })],
+      ["InvalidTableState", async ({ newBackfilled }) => ({ ...(await newBackfilled()), concurrency: 2 })],
+      ["TooManyJobs", ({ ofFull }) => ofFull],
       ["TableNotFound", ({ newId }) => ({ id: newId(1), column: "embedding" })],
       ["TableBranchNotFound", ({ films: id }) => ({ id, column: "embedding", branch: "missing" })],
     ],
@@ -149,7 +150,10 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
   updateFieldMetadata: change({ updates: [{ path: "id", metadata: { unit: "none" } }] }, { updates: [] }),
   getTableStats: read({}),
   alterTableAddColumns: change({ new_columns: [{ name: "twice", expression: "id * 2" }] }, { new_columns: [] }),
-  alterTableAlterColumns: change({ alterations: [{ path: "title", rename: "name" }] }, { alterations: [] }),
+  alterTableAlterColumns: change({ alterations: [{ path: "title", rename: "name" }] }, { alterations: [] }, [
+    "TooManyJobs",
+    ({ ofFull: { id = [] } }) => ({ id, alterations: [{ path: "length", virtual_column: titleLength }] }),
+  ]),
   alterTableDropColumns: change({ columns: ["title"] }, { columns: [] }, [
     "TableColumnNotFound",
     ({ films: id }) => ({ id, columns: ["missing"] }),
@@ -337,13 +341,15 @@ export const cases: { readonly [Name in OperationName]: Cases } = {
       ["InvalidInput", ({ newId }) => ({ id: newId(1), ...view, output_schema: "" })],
       ["NamespaceNotFound", ({ newId }) => ({ id: [...newId(0), "view"], ...view })],
       ["TableAlreadyExists", ({ films: id }) => ({ id, ...view })],
+      ["TooManyJobs", ({ ofFull: { id = [] } }) => ({ id: [...id.slice(0, 1), "view"], ...view, with_no_data: false })],
     ],
   },
   refreshMaterializedView: {
     success: ({ films: id }) => ({ id, src_version: 1 }),
     refusals: [
       ["InvalidInput", ({ films: id }) => ({ id, src_version: -1 })],
-      ["ConcurrentModification", async ({ newRefreshed }) => ({ id: await newRefreshed(), src_version: 1 })],
+      ["InvalidTableState", async ({ newRefreshed }) => ({ id: await newRefreshed(), src_version: 1 })],
+      ["TooManyJobs", ({ ofFull: { id = [] } }) => ({ id })],
       ["TableNotFound", ({ newId }) => ({ id: newId(1) })],
     ],
   },

@@ -28,6 +28,8 @@ export interface World {
   readonly newComputed: () => Promise<CaseRequest>;
   /** Returns a request that was already sent. */
   readonly newBackfilled: () => Promise<CaseRequest>;
+  /** A table with a computed column in a namespace with as many open jobs as the catalog of the test allows. */
+  readonly ofFull: CaseRequest;
   /** Returns a table with an open refresh. */
   readonly newRefreshed: () => Promise<string[]>;
   readonly newTag: () => Promise<CaseRequest>;
@@ -37,6 +39,16 @@ export interface World {
   /** Deregisters a table. @returns Its location. */
   readonly forget: (id: string[]) => Promise<string>;
 }
+
+/** A function of a column. */
+const udf = Buffer.from(JSON.stringify({ image: "x", udf_pickle: "eA==" })).toString("base64");
+export const titleLength = {
+  ...{ input_columns: ["title"], image: "x", udf, udf_name: "title_length" },
+  ...{ udf_version: "1", udf_backend: "DockerUDFSpecV1" },
+};
+
+/** The maximum number of open jobs in a namespace of the catalog of these tests. */
+export const openJobsMax = 30;
 
 export async function createWorld(catalog: TestCatalog): Promise<World> {
   const namespace = ["there"];
@@ -59,8 +71,8 @@ export async function createWorld(catalog: TestCatalog): Promise<World> {
     return { id, indexName };
   };
 
-  const newComputed = async () => {
-    const of = await newFilms();
+  const newComputed = async (of?: string[]) => {
+    of ??= await newFilms();
     await catalog.call("alterTableAddColumns", { id: of, new_columns: [{ name: "computed", computed: "id * 2" }] });
     return { id: of, column: "computed" };
   };
@@ -88,6 +100,15 @@ export async function createWorld(catalog: TestCatalog): Promise<World> {
   renameSync(linkedFolder, elsewhere);
   symlinkSync(elsewhere, linkedFolder);
 
+  const full = ["full", "films"];
+  await catalog.call("createNamespace", { id: full.slice(0, 1) });
+  await catalog.call("createTable", { id: full }, { body: arrowStream(films) });
+  const ofFull = await newComputed(full);
+  const outputs = [{ column: "length", struct_field: "", nullable: true, data_type: { type: "int64" } }];
+  const new_columns = [{ name: "length", virtual_column: { ...titleLength, outputs } }];
+  await catalog.call("alterTableAddColumns", { id: full, new_columns });
+  for (let open = 0; open < openJobsMax; open += 1) await catalog.call("openJob", { id: full });
+
   return {
     namespace,
     emptyNamespace: ["empty"],
@@ -102,6 +123,7 @@ export async function createWorld(catalog: TestCatalog): Promise<World> {
     addIndex,
     newJob: async () => (await catalog.call("openJob", { id, column: "c" })).body.job_id.split("$"),
     newComputed,
+    ofFull,
     newBackfilled: async () => {
       const request = await newComputed();
       await catalog.call("alterTableBackfillColumns", request);
