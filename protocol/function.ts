@@ -32,20 +32,6 @@ export const functionKinds = ["python_callable", "python_bundle"] as const;
 /** The maximum number of rows whose errors a job records, and of those that a request lists. */
 export const functionErrorsMax = 1_000;
 
-/** The key of the metadata of a column that refers to its Function. */
-export const functionBindingKey = "tiltyard.function_binding";
-
-/** Returns a text such as `(text: utf8) -> float64`. */
-export function formatSignature({ inputs, output }: z.infer<typeof Signature>): string {
-  const result = output.kind === "scalar" ? output.arrow_type : `{${formatFields(output.fields)}}`;
-  return `(${formatFields(inputs)}) -> ${result}`;
-}
-
-/** Returns a text such as `text: utf8, factor: float64`. */
-export function formatFields(fields: readonly FunctionField[]): string {
-  return fields.map(({ name, arrow_type }) => `${name}: ${arrow_type}`).join(", ");
-}
-
 /** The name of the result of a Function in one column. */
 export const wholeResult = "$value";
 

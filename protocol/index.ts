@@ -8,15 +8,8 @@ export * from "./contracts.ts";
 export { millisecondsOf } from "./duration.ts";
 export * from "./errors.ts";
 export { Context, delimiter, Identity, parsing, pathId, viewDefinitionPrefix } from "./fields.ts";
-export {
-  FunctionDefinition,
-  type FunctionField,
-  formatFields,
-  formatSignature,
-  functionBindingKey,
-  functionErrorsMax,
-  wholeResult,
-} from "./function.ts";
+export { FunctionDefinition, type FunctionField, functionErrorsMax, wholeResult } from "./function.ts";
+export { formatFields, formatSignature, functionBindingKey } from "./function-text.ts";
 export { parseFunctionType } from "./function-type.ts";
 export * from "./http-request.ts";
 export * from "./identifier.ts";
