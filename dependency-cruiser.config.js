@@ -18,7 +18,7 @@ const folders = {
   geneva: ["auth", "commits", "domain", "jobs", "lance", "rows", "storage", "store"],
   functions: ["jobs", "lance", "rows", "store"],
   views: ["auth", "domain", "jobs", "lance", "store"],
-  automation: ["auth", "commits", "domain", "geneva", "jobs", "lance", "rows", "store", "views", "log"],
+  automation: ["auth", "commits", "domain", "functions", "geneva", "jobs", "lance", "rows", "store", "views", "log"],
   operations: [
     "auth",
     "automation",

@@ -10,7 +10,7 @@ import type { OpenForCall, OpenTable } from "./open-table.ts";
 import { buildQuery } from "./query.ts";
 import { readRecordsOfOthers } from "./records-of-others.ts";
 import { runQuery } from "./run-query.ts";
-import type { Expression } from "./sql-text.ts";
+import { type Expression, quotedName } from "./sql-text.ts";
 import type { Call, ChangeOperations, NewColumns, ReadOperations, RecordsRequest, RowsQuery } from "./wire.ts";
 import { readOneFile, writeRows } from "./write-rows.ts";
 
@@ -108,12 +108,17 @@ async function readRecords(
 }
 
 /** Adds columns. Several additions are one change: each creates a version, and the catalog publishes all of them at once. */
-async function addColumns(dataset: OpenTable, { computed, expressions, hasSchema }: NewColumns, rows: ByteReader) {
+async function addColumns(dataset: OpenTable, columns: NewColumns, rows: ByteReader) {
+  const { computed, computedMetadata: metadata, expressions, hasSchema } = columns;
   const { table, raw } = dataset;
   const additions: (() => Promise<{ readonly version: number }>)[] = [];
   // Computed columns are first, because the library opens the latest version for them again, which must not be a
   // held-back one.
   if (computed.length > 0) additions.push(() => table.addColumns({ computed: [...computed] }));
+  if (computed.length > 0 && Object.keys(metadata).length > 0) {
+    const updates = computed.map(({ name }) => ({ path: quotedName(name), metadata, replace: false }));
+    additions.push(() => table.updateFieldMetadata(updates));
+  }
   if (expressions.length > 0) additions.push(() => table.addColumns([...expressions]));
   if (hasSchema) {
     const schema = await readOneFile(rows);

@@ -175,6 +175,8 @@ type RemoteIndexRequest = RequestOf<typeof remoteContracts.remoteCreateTableInde
 
 export interface NewColumns {
   readonly computed: readonly SqlColumn[];
+  /** The additional metadata of the computed columns. */
+  readonly computedMetadata: Readonly<Record<string, string>>;
   readonly expressions: readonly SqlColumn[];
   /** Reports whether the rows are a schema whose columns are added without values. */
   readonly hasSchema: boolean;

@@ -125,6 +125,7 @@ const Environment = z.object({
   TILTYARD_DROP_RETENTION: durationOf("7d", { mayBeZero: true }).prefault("0"),
   TILTYARD_AUDIT_RETENTION: durationOf("365d").prefault("365d"),
   TILTYARD_AUTOMATION_DELAY: durationOf("10s", { mayBeZero: true }).prefault("10s"),
+  TILTYARD_AUTO_REFRESH: z.enum(["on", "off"]).default("off"),
   TILTYARD_STALLED_AFTER: durationOf("30m").prefault("30m"),
   TILTYARD_S3_FORCE_PATH_STYLE: flag,
   TILTYARD_DATA_OPERATIONS: z.enum(["on", "off"]).default("on"),
@@ -212,6 +213,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     auditRetentionMs: values.TILTYARD_AUDIT_RETENTION,
     /** The delay between a commit and the jobs for its new rows. */
     automationDelayMs: values.TILTYARD_AUTOMATION_DELAY,
+    /** Enables the automatic refreshes of columns that ask for them. */
+    autoRefresh: values.TILTYARD_AUTO_REFRESH === "on",
     /** The time without progress after which a running job has stalled. */
     stalledAfterMs: values.TILTYARD_STALLED_AFTER,
     /** The maximum number of requests per second for each principal; undefined means unlimited. */

@@ -46,6 +46,7 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
     isolatedNamespaces: config.isolatedNamespaces,
     openJobMaxima: config.openJobMaxima,
     rayClusters: config.rayClusters,
+    autoRefresh: config.autoRefresh,
     dropRetentionMs: config.dropRetentionMs,
     stalledAfterMs: config.stalledAfterMs,
     worker,

@@ -126,6 +126,9 @@ export const getRteStats = defineContract({
 
 const allNull = z.boolean().optional().describe("True for a column that `function` computes.");
 
+/** A year, above which an interval would be a mistake. */
+const intervalMaxSeconds = 365 * 86_400;
+
 export const remoteAlterTableAddColumns = defineContract({
   operationId: "AlterTableAddColumns",
   summary: "Add columns to a table, from expressions or from an Arrow schema without values",
@@ -137,11 +140,18 @@ export const remoteAlterTableAddColumns = defineContract({
       .min(1)
       .optional(),
     function: FunctionColumns.optional().describe("The Function that computes the columns with `all_null`."),
-    auto_refresh_enabled: z.boolean().optional().describe("Has no effect: requests refresh the columns."),
-    auto_refresh_interval_seconds: z
-      .never("is not supported: omit it, and refresh the columns by refresh_column_async")
+    auto_refresh_enabled: z
+      .boolean()
       .optional()
-      .describe("Must be absent."),
+      .describe(
+        "True to refresh computed columns after commits with new or changed rows, where the operator allows it.",
+      ),
+    auto_refresh_interval_seconds: z
+      .int()
+      .min(1)
+      .max(intervalMaxSeconds)
+      .optional()
+      .describe("The minimum interval between two automatic refreshes."),
   }),
   response: alterTableAddColumns.response,
   errors: datasetErrors,

@@ -14,6 +14,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { viewOf } from "../commits/read.ts";
 import type { Policy } from "../domain/policy.ts";
 import type { Caller } from "../domain/transaction.ts";
+import { requireRefreshable } from "../functions/refresh.ts";
 import { checkBackfill, indexedColumn } from "../geneva/backfill.ts";
 import { type NewJob, prepareJob, requireNameable } from "../jobs/job.ts";
 import { parametersOf } from "../jobs/parameters.ts";
@@ -35,11 +36,12 @@ interface Parts extends CommitParts {
  */
 export async function automaticJob(
   parts: Parts,
-  { identifier }: TableRecord,
+  table: TableRecord,
   { kind, target, principal }: Automation,
   { auto_compact, auto_build_index = [], auto_clean_up }: Policy,
 ): Promise<NewJob> {
   const { store, rows } = parts;
+  const { identifier } = table;
   requireNameable(identifier);
   const grants = grantsOfCatalog(principal, [identifier]) ?? (await listGrantsOf(store.read, principal));
   const opener = { name: principal, grants };
@@ -51,8 +53,10 @@ export async function automaticJob(
   requireRole(kind === "refresh" ? "reader" : "writer", identifier);
   switch (kind) {
     case "backfill": {
-      const { manifest } = await checkBackfill(rows, { id: identifier, column: target, caller });
-      return jobOf(contracts.alterTableBackfillColumns, { column: target, manifest });
+      const request = { id: identifier, delimiter: defaultDelimiter, column: target };
+      const { manifest, binding } = await checkBackfill(rows, { ...request, caller });
+      const bound = binding === undefined ? {} : await requireRefreshable(store, table, binding, request);
+      return jobOf(contracts.alterTableBackfillColumns, { column: target, manifest, ...bound });
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));

@@ -15,14 +15,14 @@ import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
 const runningPollMs = 5_000;
-/** The principal that the audit records for commits outside the catalog. */
-const unknownPrincipal = "unknown";
 
 export interface AutomationParts extends CommitParts, JobParts {
   readonly rows: Rows;
   readonly log: Log;
   /** The delay between a commit and its job, so that several commits share a job. */
   readonly automationDelayMs: number;
+  /** Enables the automatic refreshes of columns that ask for them. */
+  readonly autoRefresh: boolean;
 }
 
 /**
@@ -32,13 +32,15 @@ export interface AutomationParts extends CommitParts, JobParts {
  * @returns The delay until the next call in milliseconds; undefined if all due jobs are open.
  */
 export async function openDueJobs(parts: AutomationParts, subject: string): Promise<number | undefined> {
-  const { store, automationDelayMs } = parts;
+  const { store, automationDelayMs, autoRefresh } = parts;
   const table = await findTableById(store.read, Number(subject));
   if (table === undefined) return undefined;
   const state = await stateOf(parts, table);
   const policy = readPolicy(parts, table);
   const waits: number[] = [];
   for (const automation of await automationsOf(parts, table, state)) {
+    const interval = automation.kind === "backfill" ? state.refreshIntervals.get(automation.target) : undefined;
+    if (interval !== undefined && !autoRefresh) continue;
     const after = dueAfter(automation, state, policy);
     if (after === undefined) {
       await noteUndue(parts, automation, state);
@@ -46,8 +48,10 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     }
     const page = { after, limit: 1, descending: false };
     const [first] = await listVersions(store.read, { table, branch: mainBranch }, page);
-    const left = (first?.timestampMillis ?? 0) + automationDelayMs - Date.now();
-    if (left > 0) waits.push(Math.min(left, automationDelayMs));
+    const delayedUntil = (first?.timestampMillis ?? 0) + automationDelayMs;
+    const intervalMs = 1_000 * (interval ?? 0);
+    const left = Math.max(delayedUntil, (automation.openedAtMillis ?? 0) + intervalMs) - Date.now();
+    if (left > 0) waits.push(Math.min(left, Math.max(automationDelayMs, intervalMs)));
     else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
@@ -64,9 +68,12 @@ async function automationsOf(
 ): Promise<readonly Automation[]> {
   const present = await listAutomations(store.read, tableId);
   const isPresent = (column: string) => present.some(({ kind, target }) => kind === "backfill" && target === column);
-  for (const target of seen.autoBackfill.filter((column) => !isPresent(column))) {
-    const jobs = await findOpenJobs(store.read, tableId);
-    const { principal = unknownPrincipal } = jobs.find(({ column }) => column === target) ?? {};
+  const unknown = [...seen.autoBackfill, ...seen.refreshIntervals.keys()].filter((column) => !isPresent(column));
+  const jobs = unknown.length === 0 ? [] : await findOpenJobs(store.read, tableId);
+  for (const target of unknown) {
+    const job = jobs.find(({ column }) => column === target);
+    if (job === undefined) continue;
+    const { principal } = job;
     await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal, seen }));
   }
   return present;
@@ -125,7 +132,7 @@ async function openDue(
     if (error instanceof CatalogError && ["InvalidTableState", "TooManyJobs"].includes(error.kind)) return false;
     throw error;
   }
-  await store.write((session) => noteSeen(session, automation, state));
+  await store.write((session) => noteSeen(session, automation, state, Date.now()));
   return true;
 }
 

@@ -8,23 +8,31 @@ import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from 
 import { type Automation, putAutomation, type Seen } from "../store/automations.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { refreshIntervalOf } from "./auto-refresh.ts";
 
 /** The state of the latest version of `main` for automations. */
 export interface TableState extends Seen {
   readonly fragments: readonly Fragment[];
   /** The columns to backfill after new rows. Of the columns that one function fills together, only the first is listed. */
   readonly autoBackfill: readonly string[];
+  /** The minimum intervals in seconds between two refreshes of the columns that ask for them. */
+  readonly refreshIntervals: ReadonlyMap<string, number>;
 }
 
 /** Returns the state of the latest version. @throws CatalogError TableVersionNotFound, Unsupported */
 export async function stateOf(parts: CommitParts, table: TableRecord): Promise<TableState> {
   const latest = await requireVersion(parts, { table, branch: mainBranch }, undefined);
-  return readManifest(parts, table, latest, (manifest) => ({
-    version: latest.version,
-    fragment: highestFragmentOf(manifest),
-    fragments: fragmentsOf(manifest),
-    autoBackfill: autoBackfillColumns(columnMetadataOf(manifest)),
-  }));
+  return readManifest(parts, table, latest, (manifest) => {
+    const columns = columnMetadataOf(manifest);
+    const intervals = [...columns].map(([name, metadata]) => [name, refreshIntervalOf(metadata)] as const);
+    return {
+      version: latest.version,
+      fragment: highestFragmentOf(manifest),
+      fragments: fragmentsOf(manifest),
+      autoBackfill: autoBackfillColumns(columns),
+      refreshIntervals: new Map(intervals.flatMap(([name, each]) => (each === undefined ? [] : [[name, each]]))),
+    };
+  });
 }
 
 /**

@@ -29,6 +29,12 @@ interface Bound {
   insert(session: Session, table: TableRecord): Promise<void>;
 }
 
+interface TableColumns {
+  readonly schema: JsonArrowSchema;
+  /** The metadata of the new columns that determines their automatic refreshes. */
+  readonly refresh: Readonly<Record<string, string>>;
+}
+
 type Application = FunctionColumns["application"];
 
 /**
@@ -41,7 +47,7 @@ type Application = FunctionColumns["application"];
 export async function bindFunction(
   store: Store,
   { application, outputs: requested }: FunctionColumns,
-  { fields }: JsonArrowSchema,
+  { schema: { fields }, refresh }: TableColumns,
   database: readonly string[] = [],
   requireWriter: (namespace: Identifier) => void,
 ): Promise<Bound> {
@@ -61,7 +67,7 @@ export async function bindFunction(
   const { outputs, types } = outputsOf(requested, bound, fields);
   const initialization = initializationOf(application, bound);
   const id = randomUUID();
-  const metadata = { [functionBindingKey]: id };
+  const metadata = { [functionBindingKey]: id, ...refresh };
   const columns = outputs.map(({ column }, index) => {
     const type = types[index] ?? { type: "null" };
     // Rows without a computed value are null.

@@ -3,7 +3,8 @@ import { findBinding } from "../store/functions.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 
-type Request = RequestOf<typeof contracts.alterTableBackfillColumns>;
+type Request = Pick<RequestOf<typeof contracts.alterTableBackfillColumns>, "id" | "column"> &
+  Readonly<Record<string, unknown>>;
 
 /** The fields of a request that the refresh of a column of a Function observes. */
 const observed = ["id", "database", "indexName", "delimiter", "identity", "context", "branch", "column"];

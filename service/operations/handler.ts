@@ -36,6 +36,8 @@ export interface Catalog extends CommitParts, JobParts {
   readonly secretKeys: SecretKeys;
   /** Removes the cached roles of a principal, so that a change applies from its next request on. */
   readonly forgetRoles: (principal: string) => void;
+  /** Enables the automatic refreshes of columns that ask for them. */
+  readonly autoRefresh: boolean;
   /** The time for which a dropped table can be undropped; 0 purges it at once. */
   readonly dropRetentionMs: number;
   /** The time without progress after which a running job has stalled. */

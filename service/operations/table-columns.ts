@@ -9,6 +9,7 @@ import {
   type remoteContracts,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
+import { autoRefreshMetadata, refreshIntervalOf } from "../automation/auto-refresh.ts";
 import { prepareForNewRows } from "../automation/table-state.ts";
 import { openBranch } from "../commits/read.ts";
 import { automationOf } from "../domain/policy.ts";
@@ -23,6 +24,7 @@ import { openTableJob, requireNoOpenBackfill } from "../jobs/open-job.ts";
 import { findField } from "../lance/field-path.ts";
 import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
 import type { Session } from "../store/store.ts";
+import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
@@ -32,7 +34,16 @@ type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"]
  * Adds columns. Expressions are evaluated immediately; computed columns and function columns start without values,
  * which a job fills in.
  */
-export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (request, catalog, caller) => {
+export const alterTableAddColumns: Handler<"alterTableAddColumns"> = (request, catalog, caller) =>
+  addColumns(request, {}, catalog, caller);
+
+/** @param refresh The metadata of the computed columns that determines their automatic refreshes. */
+export async function addColumns(
+  request: RequestOf<typeof contracts.alterTableAddColumns>,
+  refresh: Readonly<Record<string, string>>,
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+) {
   request.new_columns.forEach(requireOneDefinition);
   const expressions = sqlOf(request.new_columns, "expression");
   const computed = sqlOf(request.new_columns, "computed");
@@ -42,18 +53,31 @@ export const alterTableAddColumns: Handler<"alterTableAddColumns"> = async (requ
     await ensureSystemNamespace(catalog, { caller, request }, request.id);
     schema = await storeFunctions(catalog, { ...request, caller }, ofFunctions);
   }
-  const added = { computed, expressions, hasSchema: schema !== undefined };
+  const added = { computed, computedMetadata: refresh, expressions, hasSchema: schema !== undefined };
   const sent = schema === undefined ? {} : { rows: schema };
   // All outputs of a function are filled together.
-  const automatic = ofFunctions.flatMap(({ auto_backfill, outputs: [first] }) => (auto_backfill && first) || []);
-  const register = automatic.length > 0 ? await prepareForNewRows(catalog, request.id, caller) : undefined;
-  const alongside = async (session: Session) => {
-    for (const { column: target } of automatic) await register?.(session, { kind: "backfill", target });
-  };
+  const automatic = [
+    ...ofFunctions.flatMap(({ auto_backfill, outputs: [first] }) => (auto_backfill && first?.column) || []),
+    ...(refreshIntervalOf(refresh) === undefined ? [] : computed.map(({ name }) => name)),
+  ];
+  const alongside = await prepareAutomatic(request.id, automatic, catalog, caller);
   const change = { contract: contracts.alterTableAddColumns, request, caller, alongside };
   const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
   return { ...transaction, version: result.version };
-};
+}
+
+/** Returns a function that registers the automations of columns in the database transaction of their version. */
+async function prepareAutomatic(
+  id: Identifier,
+  columns: readonly string[],
+  catalog: Catalog,
+  caller: AuthorizedCaller,
+): Promise<(session: Session) => Promise<void>> {
+  const register = columns.length > 0 ? await prepareForNewRows(catalog, id, caller) : undefined;
+  return async (session) => {
+    for (const target of columns) await register?.(session, { kind: "backfill", target });
+  };
+}
 
 /** Adds the columns that a Function computes, without values. */
 export async function addFunctionColumns(
@@ -69,9 +93,18 @@ export async function addFunctionColumns(
     throw new CatalogError("InvalidInput", "new_columns: must be the outputs of the function, each with all_null");
   const { result: schema } = await catalog.rows.read("schema", { id: request.id, caller }, {});
   const requireWriter = (object: Identifier) => authorize(caller.principal, [{ role: "writer", object }]);
-  const { columns, insert } = await bindFunction(catalog.store, requested, schema, request.database, requireWriter);
-  const change = { contract: contracts.alterTableAddColumns, request, caller, alongside: insert };
-  const added = { computed: [], expressions: [], hasSchema: true };
+  const refresh = autoRefreshMetadata(request, catalog.autoRefresh);
+  const bound = await bindFunction(catalog.store, requested, { schema, refresh }, request.database, requireWriter);
+  const { columns, insert } = bound;
+  // All outputs of a function are filled together.
+  const automatic = refreshIntervalOf(refresh) === undefined ? [] : outputs.slice(0, 1);
+  const register = await prepareAutomatic(request.id, automatic, catalog, caller);
+  const alongside = async (session: Session, table: TableRecord) => {
+    await insert(session, table);
+    await register(session);
+  };
+  const change = { contract: contracts.alterTableAddColumns, request, caller, alongside };
+  const added = { computed: [], computedMetadata: {}, expressions: [], hasSchema: true };
   const sent = { rows: new Blob([columns]).stream() };
   const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
   return { ...transaction, version: result.version };

@@ -15,7 +15,7 @@ export interface Seen {
 }
 
 /** Inserts an automation. An existing one keeps its `seen` state. */
-export async function putAutomation({ db }: Session, automation: Automation): Promise<void> {
+export async function putAutomation({ db }: Session, automation: Omit<Automation, "openedAtMillis">): Promise<void> {
   const { principal, seen } = automation;
   await db
     .insertInto("automations")
@@ -51,11 +51,20 @@ export async function listSourcesOf({ db }: Session, viewId: number): Promise<nu
 
 type Key = Pick<Automation, "tableId" | "kind" | "target">;
 
-/** Records the rows that a new job will see. */
-export async function noteSeen({ db }: Session, key: Key, { version, fragment }: Seen): Promise<void> {
+/** Records the rows that the next job need not see. @param openedAtMillis The time at which a job for them was opened. */
+export async function noteSeen(
+  { db }: Session,
+  key: Key,
+  { version, fragment }: Seen,
+  openedAtMillis?: number,
+): Promise<void> {
   await db
     .updateTable("automations")
-    .set({ seenVersion: version, seenFragment: fragment })
+    .set({
+      seenVersion: version,
+      seenFragment: fragment,
+      ...(openedAtMillis !== undefined && { openedAtMillis }),
+    })
     .where((eb) => eb.and(keyOf(key)))
     .execute();
 }

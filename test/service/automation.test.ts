@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest";
 import type { Store } from "../../service/store/store.ts";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork as doWorkOf, useDeferredWork } from "../support/deferred-work.ts";
+import { functionColumns, registerFunction } from "../support/functions.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 import { viewMetadata } from "../support/views.ts";
 
 /** The delay of the catalog itself exceeds the duration of these tests. */
-const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
+const catalog = useCatalog({ TILTYARD_AUTOMATION_DELAY: "9d", TILTYARD_AUTO_REFRESH: "on" });
 const doDeferredWork = useDeferredWork(catalog);
 const udf = Buffer.from(JSON.stringify({ udf_pickle: Buffer.from("pickle").toString("base64") })).toString("base64");
 
@@ -119,6 +120,71 @@ describe("a column with auto_backfill", () => {
     });
     await append(plain);
     expect(await jobsOn(plain)).toEqual([]);
+  });
+});
+
+describe("a column with auto_refresh_enabled", () => {
+  /** Adds a column that SQL computes, as lancedb 0.41 does. */
+  const addComputed = (id: readonly string[], more: object, on: TestCatalog = catalog) =>
+    on.call("remoteAlterTableAddColumns", { id, new_columns: [{ name: "twice", computed: "id * 2" }], ...more });
+
+  test("gets a job for new rows when SQL computes it", async () => {
+    const id = await createFilms(catalog);
+    expect((await addComputed(id, { auto_refresh_enabled: true })).status).toBe(200);
+    expect(await jobsOn(id)).toEqual([]);
+    for (let commit = 0; commit < 3; commit++) await append(id);
+    expect(await jobsOn(id)).toMatchObject([
+      { status: "Queued", parameters: { column: "twice" }, principal: "bootstrap" },
+    ]);
+  });
+
+  test("gets a job for new rows when a Function computes it", async () => {
+    const id = await createFilms(catalog);
+    const signature = { inputs: [{ name: "value", arrow_type: "float64", nullable: true }] };
+    const version = await registerFunction(catalog, [id[0] ?? "", "f"], { signature });
+    const added = await catalog.call("remoteAlterTableAddColumns", {
+      id,
+      ...functionColumns(version, { value: "id" }, { $value: "value" }),
+      auto_refresh_enabled: true,
+    });
+    expect(added.status).toBe(200);
+    await append(id);
+    const parameters = { column: "value", function_binding: expect.any(String) };
+    expect(await jobsOn(id)).toMatchObject([{ status: "Queued", parameters }]);
+  });
+
+  test("gets no job where the request or the operator has switched automatic refreshes off", async () => {
+    const id = await createFilms(catalog);
+    await addComputed(id, { auto_refresh_enabled: false });
+    await append(id);
+    expect(await jobsOn(id)).toEqual([]);
+
+    const off = await startTestCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" });
+    const asked = await createFilms(off);
+    expect((await addComputed(asked, { auto_refresh_enabled: true }, off)).status).toBe(200);
+    await append(asked, off);
+    await doWorkOf(off.database, { autoRefresh: false });
+    expect((await off.call("listJobs", { table: asked.join("$") })).body.jobs).toEqual([]);
+    const { error } = await addComputed(asked, { auto_refresh_enabled: true, auto_refresh_interval_seconds: 60 }, off);
+    expect(error).toMatchObject({ status: 400, detail: expect.stringContaining("TILTYARD_AUTO_REFRESH=on") });
+    await off.stop();
+  });
+
+  test("gets its next job no sooner than its interval after the last one was opened", async () => {
+    const prompt = await startTestCatalog({ TILTYARD_AUTOMATION_DELAY: "0", TILTYARD_AUTO_REFRESH: "on" });
+    const id = await createFilms(prompt);
+    await addComputed(id, { auto_refresh_enabled: true, auto_refresh_interval_seconds: 2 }, prompt);
+    const list = async () => (await prompt.call("listJobs", { table: id.join("$") })).body.jobs;
+    await append(id, prompt);
+    await expect.poll(list).toHaveLength(1);
+    const [{ job_id = "" } = {}] = await list();
+    const actions = [{ setStatusAction: { status: "Canceled" } }];
+    await prompt.call("alterTransaction", { id: job_id.split("$"), actions });
+    await append(id, prompt);
+    await expect.poll(list).toHaveLength(2);
+    const [second, first] = (await list()).map((job) => job.created_at_millis);
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(1_900);
+    await prompt.stop();
   });
 });
 

@@ -16,6 +16,7 @@ const longDelayMs = 1_200_000;
 
 export interface DeferredWorkOptions {
   readonly dropRetentionMs?: number;
+  readonly autoRefresh?: boolean;
   /** Leaves tasks that the catalog of the test works on to it. Otherwise their end is awaited. */
   readonly leavesClaimed?: boolean;
   /** The maximum number of open jobs of a principal and in a namespace. */
@@ -46,7 +47,7 @@ export async function untilRecorded(store: Store): Promise<void> {
 /** Opens a database like another process. */
 async function openOther(
   database: Database,
-  { dropRetentionMs = 0, leavesClaimed = false, openJobsMax = 1_000 }: DeferredWorkOptions = {},
+  { dropRetentionMs = 0, leavesClaimed = false, openJobsMax = 1_000, autoRefresh = true }: DeferredWorkOptions = {},
 ) {
   const store = await openStore(database);
   const storage = createStorage({ s3ForcePathStyle: false });
@@ -54,7 +55,7 @@ async function openOther(
   const finishing = createFinishing({ store, storage, log });
   const child = { memoryBytes: 2 ** 30, environment: childEnvironment(process.env), log };
   const rows = createRows({ store, storage, finishing }, child);
-  const times = { dropRetentionMs, auditRetentionMs: Number.MAX_SAFE_INTEGER, automationDelayMs: 0 };
+  const times = { dropRetentionMs, auditRetentionMs: Number.MAX_SAFE_INTEGER, automationDelayMs: 0, autoRefresh };
   const parts = {
     store,
     storage,

@@ -66,6 +66,5 @@ export function functionColumns(
       },
       outputs: Object.entries(outputs).map(([result_field, output_name]) => ({ result_field, output_name })),
     },
-    auto_refresh_enabled: true,
   };
 }

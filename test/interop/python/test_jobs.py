@@ -49,20 +49,7 @@ def open_with_geneva(catalog, table):
     return db.open_table(table[-1], namespace=table[:-1])
 
 
-def test_a_rest_call_fills_a_udf_column(catalog, runner, films):
-    open_with_geneva(catalog, films).add_columns({"title_length": udfs()["title_length"]})
-    job = backfill(catalog, films, "title_length")
-    found = ended(catalog, runner, job)
-    assert (found["status"], found.get("reason")) == ("Succeeded", None)
-    assert values(catalog, films, "title_length") == [len(f"Film {number}") for number in range(ROWS)]
-    assert (found["progress"]["rows_committed"], found["progress"]["rows_total"]) == (ROWS, ROWS)
-    # Geneva commits past the catalog, which finds the writer of these versions.
-    changes = catalog.get(f"/management/v1/namespace/{films[0]}/transaction/list?limit=100")["transactions"]
-    writers = {each["principal"] for each in changes if each["operation"] == "AdoptTableVersion"}
-    assert writers == {f"job:{job} for {found['principal']}"}
-
-
-def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, films):
+def test_a_rest_call_fills_a_udf_column_except_for_the_rows_whose_errors_are_recorded(catalog, runner, films):
     @geneva.udf(data_type=pa.int64())
     def even_length(title: str) -> int:
         if int(title.split()[1]) % 2 == 1:
@@ -73,13 +60,22 @@ def test_errors_of_rows_are_found_by_geneva_and_by_management(catalog, runner, f
     opened.add_columns({"even_length": even_length})
     # The policy of the request replaces that of the function, which ends the job.
     job = backfill(catalog, films, "even_length", error_policy="skip", max_failed_rows=ROWS // 2)
-    assert ended(catalog, runner, job)["status"] == "Succeeded"
+    ended_job = ended(catalog, runner, job)
+    assert (ended_job["status"], ended_job.get("reason")) == ("Succeeded", None)
+    assert (ended_job["progress"]["rows_committed"], ended_job["progress"]["rows_total"]) == (ROWS, ROWS)
+    lengths = [None if number % 2 == 1 else len(f"Film {number}") for number in range(ROWS)]
+    assert values(catalog, films, "even_length") == lengths
+    # Geneva commits past the catalog, which finds the writer of these versions.
+    changes = catalog.get(f"/management/v1/namespace/{films[0]}/transaction/list?limit=100")["transactions"]
+    writers = {each["principal"] for each in changes if each["operation"] == "AdoptTableVersion"}
+    assert writers == {f"job:{job} for {ended_job['principal']}"}
+
     odd = {f"odd: Film {number}" for number in range(1, ROWS, 2)}
-    found = open_with_geneva(catalog, films).get_errors(job_id=job)
-    assert {error.error_message for error in found} == odd
-    told = catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/error/list")["errors"]
-    assert {error["message"] for error in told} == odd
-    assert {(error["type"], error["column"]) for error in told} == {("ValueError", "even_length")}
+    recorded = open_with_geneva(catalog, films).get_errors(job_id=job)
+    assert {error.error_message for error in recorded} == odd
+    listed = catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/error/list")["errors"]
+    assert {error["message"] for error in listed} == odd
+    assert {(error["type"], error["column"]) for error in listed} == {("ValueError", "even_length")}
 
 
 @pytest.mark.timeout(600)
@@ -260,7 +256,7 @@ def ready_workers(runner: int) -> list[int]:
 def test_a_runner_that_is_stopped_while_a_job_runs_exits_with_its_ray_and_leaves_the_job_open(tmp_path):
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])
-        with Runner(catalog, tmp_path / "log").start() as runner:
+        with Runner(catalog, tmp_path / "log").start("--standby-minutes", "0") as runner:
             job = running_job(catalog, runner, films)
             begun = time.monotonic()
             runner.stop()
