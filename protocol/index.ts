@@ -48,6 +48,7 @@ export type { RemoteJobState } from "./remote/job.ts";
 export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
 export { renamed } from "./remote/table.ts";
 export * from "./roles.ts";
+export { nextTimeAfter, type Schedule } from "./schedule.ts";
 export { problemOfSql, sqlBounds } from "./sql.ts";
 export { StackOutputs, secretOutputs } from "./stack-outputs.ts";
 export { isSystemTable, systemNamespaceOf } from "./system-namespace.ts";

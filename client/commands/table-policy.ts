@@ -1,4 +1,4 @@
-import { ownValue, parseIdentifier, parsing, TablePolicy } from "@tiltyard/protocol";
+import { parseIdentifier, parsing, TablePolicy } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { z } from "zod";
@@ -26,14 +26,14 @@ export function addPolicyCommand(jobs: Command): void {
     .addHelpText("after", "\nExample:\n  echo 'auto_compact: {small_fragments: 20}' | tiltyard jobs policy films -f -")
     .action(async (table: string, options: Options) => {
       const id = parseIdentifier(table);
-      const { catalog, management } = catalogOf(options);
+      const { management } = catalogOf(options);
       if (options.file !== undefined) await management.putTablePolicy({ id, ...parsePolicy(options.file) });
-      const { properties = {} } = await catalog.describeTable({ id });
-      const policy = policyIn(properties);
+      const { policy, problems, scheduled } = await management.describeTablePolicy({ id });
       print(options, policy, stringify(policy).trimEnd());
-      const { problems } = await management.listPolicyProblems({ id });
+      for (const { policy: name, column, next_at_millis } of scheduled)
+        log(`${partName(name, column)} opens due jobs next at ${new Date(next_at_millis).toISOString()}`);
       for (const { policy: name, column, problem } of problems)
-        log(`${name}${column === undefined ? "" : ` of ${column}`} opens no jobs: ${problem}`);
+        log(`${partName(name, column)} opens no jobs: ${problem}`);
     });
 }
 
@@ -45,8 +45,6 @@ function parsePolicy(file: string): Policy {
   throw new UsageError(`the policy in ${nameOfFile(file)} is not valid:\n  ${problems.join("\n  ")}`);
 }
 
-/** Returns the policy in the properties of a table, each part of which is JSON. */
-function policyIn(properties: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
-  const parts = Object.keys(TablePolicy).map((name) => [name, ownValue(properties, name)] as const);
-  return Object.fromEntries(parts.flatMap(([name, text]) => (text === undefined ? [] : [[name, JSON.parse(text)]])));
+function partName(name: string, column: string | undefined): string {
+  return `${name}${column === undefined ? "" : ` of ${column}`}`;
 }

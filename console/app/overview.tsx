@@ -31,7 +31,7 @@ export function Overview({ id, caller }: PageProps) {
   const mayWrite = may(caller, "writer", id);
   return (
     <Loaded query={described}>
-      {({ is_only_declared: isDeclared, schema, properties }) => {
+      {({ is_only_declared: isDeclared, schema }) => {
         if (isDeclared)
           return (
             <Empty text="This table is declared. Nothing has been written to it yet.">
@@ -48,7 +48,7 @@ export function Overview({ id, caller }: PageProps) {
               <Indices id={id} />
             </Section>
             <Section title="Policy">
-              <Policy id={id} properties={properties ?? {}} columns={columns} mayWrite={mayWrite} />
+              <Policy id={id} columns={columns} mayWrite={mayWrite} />
             </Section>
             <ComputedColumns id={id} fields={columns} mayFill={mayWrite} />
           </>

@@ -2,7 +2,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import { useState } from "preact/hooks";
 import { call, type RequestTo } from "./api.ts";
 import type { FieldOf } from "./computed-columns.tsx";
-import { amount, counted } from "./format.ts";
+import { amount, counted, dateAndTime } from "./format.ts";
 import { useAction, useCall } from "./queries.ts";
 import { announce, Facts, Field, Hint, Input, Note, Select, SmallButton, sentence } from "./view.tsx";
 
@@ -50,33 +50,25 @@ export function IndexFields({
   );
 }
 
-/** Parses the policy of a table, whose parts are properties with JSON. */
-function policyOf(properties: Readonly<Record<string, string>>): Policies {
-  const names = ["auto_compact", "auto_build_index", "auto_clean_up"] as const;
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const { [name]: json } = properties;
-      return json === undefined ? [] : [[name, JSON.parse(json)]];
-    }),
-  );
-}
-
 /** The conditions under which the catalog opens maintenance jobs for a table. Writers change them. */
 export function Policy({
   id,
-  properties,
   columns,
   mayWrite,
 }: {
   readonly id: Identifier;
-  readonly properties: Readonly<Record<string, string>>;
   readonly columns: readonly FieldOf[];
   readonly mayWrite: boolean;
 }) {
   const { ask } = useAction();
-  const { data } = useCall("listPolicyProblems", { id });
-  const policy = policyOf(properties);
+  const { data } = useCall("describeTablePolicy", { id });
+  const { policy = {}, problems = [], scheduled = [] } = data ?? {};
   const { auto_compact: compact, auto_build_index: indices = [], auto_clean_up: cleanUp } = policy;
+  /** Returns the next time of a part with a schedule. */
+  const next = (part: string, ofColumn?: string) => {
+    const found = scheduled.find(({ policy: name, column }) => name === part && column === ofColumn);
+    return found === undefined ? "" : `; next at ${dateAndTime(found.next_at_millis)}`;
+  };
   const edit = () =>
     ask("Edit the policy", fieldsOf(policy, columns), "Save the policy", async (text) => {
       await call("putTablePolicy", { id, ...changed(policy, text) });
@@ -89,19 +81,23 @@ export function Policy({
       ) : (
         <Facts
           of={[
-            ["Compact", compact && `at ${amount(compact.small_fragments, "small fragment")}`],
+            ["Compact", compact && `at ${amount(compact.small_fragments, "small fragment")}${next("auto_compact")}`],
             ...indices.map(
               ({ column, index_type, new_fragments }) =>
-                [`Index ${column}`, `${index_type}, at ${amount(new_fragments, "new fragment")}`] as const,
+                [
+                  `Index ${column}`,
+                  `${index_type}, at ${amount(new_fragments, "new fragment")}${next("auto_build_index", column)}`,
+                ] as const,
             ),
             [
               "Clean up",
-              cleanUp && `at ${amount(cleanUp.versions, "new version")}; keeps ${counted(cleanUp.keep_versions ?? 1)}`,
+              cleanUp &&
+                `at ${amount(cleanUp.versions, "new version")}; keeps ${counted(cleanUp.keep_versions ?? 1)}${next("auto_clean_up")}`,
             ],
           ]}
         />
       )}
-      {data?.problems.map(({ policy: part, column, problem }) => (
+      {problems.map(({ policy: part, column, problem }) => (
         <Note key={`${part} ${column}`}>{sentence(`no job can be opened: ${problem}`)}</Note>
       ))}
       {mayWrite && <SmallButton onClick={edit}>Edit the policy</SmallButton>}

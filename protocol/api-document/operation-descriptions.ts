@@ -139,7 +139,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   // Management of tables
   ListTableRows:
     "Long values are truncated, and `length` has their whole length. Request one value with `whole` to read all of it.",
-  ListPolicyProblems: "An empty list means that every part of the policy can open its jobs.",
+  DescribeTablePolicy: "Without problems, every part of the policy can open its jobs.",
   PutTablePolicy: "Absent parts are removed. 400 for a column that its index does not suit.",
   ListTableHistory:
     "Returns commits of a branch in pages. Versions that were committed outside the catalog have no operation.",

@@ -24,7 +24,7 @@ import {
 } from "./job-attempt.ts";
 import { describeJobFunction, readJobSecrets, recordJobFunction } from "./job-function.ts";
 import { buildTableIndex, cleanUpTable, compactTable } from "./maintenance.ts";
-import { listPolicyProblems, putTablePolicy } from "./policy.ts";
+import { describeTablePolicy, putTablePolicy } from "./policy.ts";
 import { describeCaller, listPrincipals } from "./principal.ts";
 import { listTableRows } from "./row.ts";
 import { searchNamespace } from "./search.ts";
@@ -66,7 +66,7 @@ export const managementContracts = {
   buildTableIndex,
   cleanUpTable,
   putTablePolicy,
-  listPolicyProblems,
+  describeTablePolicy,
   createJobKey,
   searchNamespace,
   listDroppedTables,

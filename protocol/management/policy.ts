@@ -1,10 +1,16 @@
 import { z } from "zod";
 import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, count } from "../fields.ts";
+import { Schedule } from "../schedule.ts";
+import { timeMillis } from "./fields.ts";
 import { buildIndexFields, cleanUpFields, compactFields } from "./maintenance.ts";
 
 /** Lance's own default of a compaction. */
 export const defaultRowsPerFragment = 1024 * 1024;
+
+const schedule = Schedule.optional().describe(
+  "The times at which a due job is opened. Without them it is opened soon after the commit.",
+);
 
 const Compaction = z
   .strictObject({
@@ -12,6 +18,7 @@ const Compaction = z
       .min(2)
       .describe("The number of fragments with fewer rows than `target_rows_per_fragment` that opens a job."),
     ...compactFields,
+    schedule,
   })
   .meta({ id: "CompactionPolicy" });
 
@@ -21,6 +28,7 @@ const Index = z
       .min(1)
       .describe("The number of new fragments since the latest job of this policy that opens a job."),
     ...buildIndexFields,
+    schedule,
   })
   .meta({ id: "IndexPolicy" });
 
@@ -28,6 +36,7 @@ const CleanUp = z
   .strictObject({
     versions: count.min(1).describe("The number of new versions of main since the latest clean-up that opens a job."),
     ...cleanUpFields,
+    schedule,
   })
   .meta({ id: "CleanUpPolicy" });
 
@@ -47,20 +56,35 @@ export const TablePolicy = {
   auto_clean_up: CleanUp.optional(),
 };
 
+const part = {
+  policy: z.enum(["auto_compact", "auto_build_index", "auto_clean_up"]),
+  column: z.string().optional().describe("The column of auto_build_index."),
+};
+
 const Problem = z
   .object({
-    policy: z.enum(["auto_compact", "auto_build_index", "auto_clean_up"]),
-    column: z.string().optional().describe("The column of auto_build_index."),
+    ...part,
     problem: z.string().describe("The reason why no job can be opened, such as a column that no longer exists."),
   })
   .meta({ id: "PolicyProblem" });
 
-export const listPolicyProblems = defineContract({
-  operationId: "ListPolicyProblems",
-  summary: "List the parts of a table's policy whose jobs cannot be opened, each with the reason",
+const Scheduled = z
+  .object({ ...part, next_at_millis: timeMillis.describe("The next time of the schedule.") })
+  .meta({ id: "ScheduledPolicy" });
+
+export const describeTablePolicy = defineContract({
+  operationId: "DescribeTablePolicy",
+  summary: "Describe the policy of a table, with its next times and the reasons why jobs cannot be opened",
   methods: ["GET"],
-  path: "/management/v1/table/{id}/policy/problem/list",
-  response: z.object({ context, problems: z.array(Problem) }).meta({ id: "ListPolicyProblemsResponse" }),
+  path: "/management/v1/table/{id}/policy/describe",
+  response: z
+    .object({
+      context,
+      policy: z.object(TablePolicy),
+      problems: z.array(Problem),
+      scheduled: z.array(Scheduled).describe("The parts with a schedule."),
+    })
+    .meta({ id: "DescribeTablePolicyResponse" }),
   errors: [404],
   access: onPath("reader"),
 });

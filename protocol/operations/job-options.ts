@@ -63,6 +63,13 @@ export function withJobOptions<Body extends z.ZodObject>(body: Body): Body {
     }
   });
   // Handlers read the declared fields only, so their type has no others.
-  const open: z.ZodObject = checked.meta({ maxProperties: declared.length + optionMax.count });
+  const open: z.ZodObject = checked.meta({
+    maxProperties: declared.length + optionMax.count,
+    propertyNames: {
+      pattern: optionName.source,
+      maxLength: optionMax.name,
+      not: { enum: reserved.filter((name) => !declared.includes(name)) },
+    },
+  });
   return open as Body;
 }

@@ -69,17 +69,17 @@ export async function automaticJob(
       return prepareRefresh(definition, { id: view.identifier, delimiter: defaultDelimiter }, caller);
     }
     case "compact": {
-      const { small_fragments: _, ...request } = required(auto_compact);
+      const { small_fragments: _, schedule: __, ...request } = required(auto_compact);
       return jobOf(managementContracts.compactTable, request);
     }
     case "build_index": {
       const policy = required(auto_build_index.find(({ column }) => column === target));
-      const { new_fragments: _, ...request } = policy;
+      const { new_fragments: _, schedule: __, ...request } = policy;
       const column = await indexedColumn(rows, { ...policy, id: identifier, caller });
       return jobOf(managementContracts.buildTableIndex, { ...request, column });
     }
     case "clean_up": {
-      const { versions: _, ...request } = required(auto_clean_up);
+      const { versions: _, schedule: __, ...request } = required(auto_clean_up);
       return jobOf(managementContracts.cleanUpTable, request);
     }
   }

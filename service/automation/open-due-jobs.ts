@@ -1,6 +1,6 @@
-import { CatalogError, defaultRowsPerFragment, mainBranch } from "@tiltyard/protocol";
+import { CatalogError, defaultRowsPerFragment, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { type Policy, policyIn, policyNames } from "../domain/policy.ts";
+import { type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
 import type { NewJob } from "../jobs/job.ts";
 import { doesTheSame, type JobParts, openOnce } from "../jobs/open-job.ts";
 import type { Log } from "../log.ts";
@@ -15,6 +15,8 @@ import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
 const runningPollMs = 5_000;
+/** The interval at which a job that waits for its time checks whether it is still due, and the clock. */
+const scheduledPollMs = 600_000;
 
 export interface AutomationParts extends CommitParts, JobParts {
   readonly rows: Rows;
@@ -48,10 +50,15 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     }
     const page = { after, limit: 1, descending: false };
     const [first] = await listVersions(store.read, { table, branch: mainBranch }, page);
-    const delayedUntil = (first?.timestampMillis ?? 0) + automationDelayMs;
+    const causedAtMillis = first?.timestampMillis ?? 0;
     const intervalMs = 1_000 * (interval ?? 0);
-    const left = Math.max(delayedUntil, (automation.openedAtMillis ?? 0) + intervalMs) - Date.now();
-    if (left > 0) waits.push(Math.min(left, Math.max(automationDelayMs, intervalMs)));
+    const schedule = scheduleOf(automation, policy);
+    const openAtMillis =
+      schedule === undefined
+        ? Math.max(causedAtMillis + automationDelayMs, automation.sinceMillis + intervalMs)
+        : nextTimeAfter(schedule, Math.max(causedAtMillis, automation.sinceMillis));
+    const left = openAtMillis - Date.now();
+    if (left > 0) waits.push(Math.min(left, Math.max(automationDelayMs, intervalMs, schedule ? scheduledPollMs : 0)));
     else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
@@ -114,7 +121,7 @@ async function openDue(
     job = await automaticJob(parts, table, automation, policy);
   } catch (error) {
     if (!isObstacle(error)) throw error;
-    // A policy remains due until its job can be opened, and ListPolicyProblems returns the reason. Other automations end
+    // A policy remains due until its job can be opened, and DescribeTablePolicy returns the reason. Other automations end
     // with their column or view. A dropped view can be undropped.
     const { kind, target } = automation;
     const dropped = kind === "refresh" ? await findDroppedTable(store.read, Number(target)) : undefined;

@@ -1,4 +1,4 @@
-import { CatalogError, TablePolicy } from "@tiltyard/protocol";
+import { CatalogError, type Schedule, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
 import { type Automation, deleteAutomation, listAutomations, putAutomation } from "../store/automations.ts";
 import type { Session } from "../store/store.ts";
@@ -39,6 +39,15 @@ export function policyIn(properties: Properties): Policy {
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new CatalogError("InvalidInput", `properties.${issue?.path.join(".")}: ${issue?.message}`);
+}
+
+/** Returns the times at which the jobs of an automation may be opened; undefined for any time. */
+export function scheduleOf(
+  { kind, target }: Pick<Automation, "kind" | "target">,
+  policy: Policy,
+): Schedule | undefined {
+  if (kind === "build_index") return policy.auto_build_index?.find(({ column }) => column === target)?.schedule;
+  return kind === "compact" || kind === "clean_up" ? policy[policyNames[kind]]?.schedule : undefined;
 }
 
 /**

@@ -15,11 +15,17 @@ export interface Seen {
 }
 
 /** Inserts an automation. An existing one keeps its `seen` state. */
-export async function putAutomation({ db }: Session, automation: Omit<Automation, "openedAtMillis">): Promise<void> {
+export async function putAutomation({ db }: Session, automation: Omit<Automation, "sinceMillis">): Promise<void> {
   const { principal, seen } = automation;
   await db
     .insertInto("automations")
-    .values({ ...keyOf(automation), principal, seenVersion: seen.version, seenFragment: seen.fragment })
+    .values({
+      ...keyOf(automation),
+      principal,
+      seenVersion: seen.version,
+      seenFragment: seen.fragment,
+      sinceMillis: Date.now(),
+    })
     .onConflict((conflict) => conflict.columns(["tableId", "kind", "target"]).doUpdateSet({ principal }))
     .execute();
   await db.updateTable("tables").set({ isAutomated: true }).where("id", "=", automation.tableId).execute();
@@ -51,19 +57,19 @@ export async function listSourcesOf({ db }: Session, viewId: number): Promise<nu
 
 type Key = Pick<Automation, "tableId" | "kind" | "target">;
 
-/** Records the rows that the next job need not see. @param openedAtMillis The time at which a job for them was opened. */
+/** Records the rows that the next job need not see. @param sinceMillis The time at which a job for them was opened. */
 export async function noteSeen(
   { db }: Session,
   key: Key,
   { version, fragment }: Seen,
-  openedAtMillis?: number,
+  sinceMillis?: number,
 ): Promise<void> {
   await db
     .updateTable("automations")
     .set({
       seenVersion: version,
       seenFragment: fragment,
-      ...(openedAtMillis !== undefined && { openedAtMillis }),
+      ...(sinceMillis !== undefined && { sinceMillis }),
     })
     .where((eb) => eb.and(keyOf(key)))
     .execute();

@@ -255,8 +255,8 @@ export interface Schema {
     seenVersion: number;
     /** The highest id of any fragment up to that version. New rows have higher ones. */
     seenFragment: number;
-    /** The time at which the latest of these jobs was opened. */
-    openedAtMillis: Optional<number>;
+    /** The time at which the latest of these jobs was opened, or else that of the rule. */
+    sinceMillis: number;
   };
   /** The exclusive holders of names, with the expiry of their leases. */
   leases: { name: string; holder: string; heldUntil: number };

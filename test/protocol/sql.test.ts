@@ -18,13 +18,13 @@ const all: readonly AnyContract[] = [contracts, managementContracts, remoteContr
 /** The names of texts that Lance does not parse as SQL. A field with a new name is an sqlExpression, or is added here. */
 const otherText = new Set(
   `api_key api_key_id arrow_type auth_token base_tokenizer behavior branch channels claim client_secret cluster column column_name
-  column_names columns columns.* context.* data digest distance_type e_tag entrypoint env.* error_handling.* error_message error_policy
+  column_names columns columns.* context.* cron data digest distance_type e_tag entrypoint env.* error_handling.* error_message error_policy
   error_type field_metadata.* from_branch id image index_name index_type initialization.* input_bindings input_columns input_schema job_id
   key kind lance_tokenizer language like like_row limit location log_tail manifest manifest_checksum manifest_digest manifest_path
   metadata.* metric_type mode name namespace namespace_path new_id new_namespace new_namespace_id new_table_name object_id offset on
   operator output_name output_schema packages page_token parameter partition_by partition_by_indexed_column path platform.* principal
   priority properties properties.* python_version reason rename result_field signature since_millis sort source_query status
-  storage_options storage_options.* struct_field table tag terms timeout type udf udf_backend udf_name udf_version udtf udtf_name udtf_sha
+  storage_options storage_options.* struct_field table tag terms time_zone timeout type udf udf_backend udf_name udf_version udtf udtf_name udtf_sha
   udtf_version until_millis value variable vector_column version`.split(/\s+/),
 );
 /** Paths with names that are an expression elsewhere: words of a full-text query, and a filter that the catalog evaluates. */

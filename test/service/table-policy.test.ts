@@ -1,5 +1,5 @@
 import { tableFromJSON } from "apache-arrow";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 import { useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
@@ -113,7 +113,7 @@ describe("a table's policy", () => {
     expect((await put(id, { auto_build_index: policy })).status).toBe(200);
     const jobs = await jobsOn(id);
     expect(jobs.map(({ column }) => column).toSorted()).toEqual(["Cased", "s.`d.e`", "s.k", "x y"]);
-    expect((await catalog.call("listPolicyProblems", { id })).body).toMatchObject({ problems: [] });
+    expect((await catalog.call("describeTablePolicy", { id })).body).toMatchObject({ problems: [] });
   });
 
   test.each([
@@ -151,7 +151,7 @@ describe("a table's policy", () => {
       auto_clean_up: { versions: 3 },
     };
     expect((await catalog.call("putTablePolicy", { id, ...policy }, { key: ann })).status).toBe(200);
-    const problems = async () => (await catalog.call("listPolicyProblems", { id })).body.problems;
+    const problems = async () => (await catalog.call("describeTablePolicy", { id })).body.problems;
     expect(await problems()).toEqual([]);
     const rename = async (path: string, name: string) =>
       expect((await catalog.call("alterTableAlterColumns", { id, alterations: [{ path, rename: name }] })).status).toBe(
@@ -178,12 +178,50 @@ describe("a table's policy", () => {
     ]);
   });
 
+  test("opens a due job at the next time of its schedule", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2030, 6, 1, 12) });
+    try {
+      const id = await createFilms(catalog);
+      const schedule = { cron: "0 3 * * *", time_zone: "Europe/Berlin" };
+      expect((await put(id, { auto_compact: { small_fragments: 2, schedule } })).status).toBe(200);
+      await append(id, 3);
+      expect(await jobsOn(id)).toEqual([]);
+      const next_at_millis = Date.UTC(2030, 6, 2, 1);
+      const { policy, scheduled } = (await catalog.call("describeTablePolicy", { id })).body;
+      expect(policy).toEqual({ auto_compact: { small_fragments: 2, schedule } });
+      expect(scheduled).toEqual([{ policy: "auto_compact", next_at_millis }]);
+      vi.setSystemTime(next_at_millis + 1);
+      const [first] = await jobsOn(id);
+      expect(first).toMatchObject({ operation: "CompactTable", status: "Queued" });
+      await end(first?.job_id, "Running", "Succeeded");
+      // It is due again, before its next time.
+      await append(id, 3);
+      expect(await jobsOn(id)).toHaveLength(1);
+      // A catalog that was down at several times opens one job.
+      vi.setSystemTime(next_at_millis + 5.5 * 86_400_000);
+      expect(await jobsOn(id)).toHaveLength(2);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test.each([
+    [{ cron: "60 * * * *" }, "schedule.cron: must be five fields of cron"],
+    [{ cron: "* * * * * *" }, "schedule.cron: must be five fields of cron"],
+    [{ cron: "0 0 30 2 *" }, "schedule.cron: has no time in the future"],
+    [{ cron: "@daily", time_zone: "Mars/Olympus" }, "schedule.time_zone: must be an IANA time zone"],
+  ])("is rejected with the schedule %j", async (schedule, detail) => {
+    const id = await createFilms(catalog);
+    const { error } = await put(id, { auto_clean_up: { versions: 1, schedule } });
+    expect(error).toMatchObject({ status: 400, detail: expect.stringContaining(detail) });
+  });
+
   test("may name a column before the first version of its table", async () => {
     const id = [(await createFilms(catalog))[0] ?? "", uniqueName("table")];
     await catalog.call("declareTable", { id });
     const index = { column: "later", index_type: "BTREE", new_fragments: 1 };
     expect((await put(id, { auto_build_index: [index] })).status).toBe(200);
-    expect((await catalog.call("listPolicyProblems", { id })).body).toMatchObject({ problems: [] });
+    expect((await catalog.call("describeTablePolicy", { id })).body).toMatchObject({ problems: [] });
   });
 
   test("opens a clean-up for every so many versions", async () => {

@@ -1,7 +1,7 @@
-import { CatalogError, managementContracts, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, managementContracts, nextTimeAfter, type RequestOf } from "@tiltyard/protocol";
 import { automaticJob } from "../../automation/automatic-job.ts";
 import { stateOf } from "../../automation/table-state.ts";
-import { applyPolicy, policyIn, policyNames, policyProperties } from "../../domain/policy.ts";
+import { applyPolicy, policyIn, policyNames, policyProperties, scheduleOf } from "../../domain/policy.ts";
 import { requireTable } from "../../domain/require.ts";
 import { recordAudit } from "../../domain/transaction.ts";
 import { indexedColumn } from "../../geneva/backfill.ts";
@@ -45,24 +45,27 @@ async function requireColumns(
     throw new CatalogError("InvalidInput", "auto_build_index: must have one policy for each column");
 }
 
-export const listPolicyProblems: Handler<"listPolicyProblems"> = async ({ id }, catalog) => {
+export const describeTablePolicy: Handler<"describeTablePolicy"> = async ({ id }, catalog) => {
   const { store } = catalog;
   const table = await requireTable(store.read, id);
   const policy = policyIn(table.properties);
   const problems = [];
+  const scheduled = [];
   let state: Promise<unknown> | undefined;
   for (const automation of await listAutomations(store.read, table.id)) {
     const { kind, target } = automation;
     if (kind === "backfill" || kind === "refresh") continue;
+    const part = { policy: policyNames[kind], ...(target !== "" && { column: target }) };
+    const schedule = scheduleOf(automation, policy);
+    if (schedule !== undefined) scheduled.push({ ...part, next_at_millis: nextTimeAfter(schedule, Date.now()) });
     const problem = await problemOf(async () => {
       state ??= stateOf(catalog, table);
       await state;
       await automaticJob(catalog, table, automation, policy);
     });
-    if (problem !== undefined)
-      problems.push({ policy: policyNames[kind], ...(target !== "" && { column: target }), problem });
+    if (problem !== undefined) problems.push({ ...part, problem });
   }
-  return { problems };
+  return { policy, problems, scheduled };
 };
 
 /** Returns the reason why a job cannot be opened. A table without a version needs none yet. */

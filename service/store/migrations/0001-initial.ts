@@ -155,7 +155,7 @@ function jobs(dialect: Dialect): Statements {
       principal ${text} not null,
       seen_version bigint not null,
       seen_fragment bigint not null,
-      opened_at_millis bigint,
+      since_millis bigint not null,
       primary key (table_id, kind, target)
     ) ${clustered}`,
   ];
