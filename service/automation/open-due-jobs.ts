@@ -15,8 +15,8 @@ import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
 const runningPollMs = 5_000;
-/** The interval at which a job that waits for its time checks whether it is still due, and the clock. */
-const scheduledPollMs = 600_000;
+/** The interval at which a job that waits for its schedule or its interval checks whether it is still due. */
+const laterPollMs = 600_000;
 
 export interface AutomationParts extends CommitParts, JobParts {
   readonly rows: Rows;
@@ -41,7 +41,7 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
   const policy = readPolicy(parts, table);
   const waits: number[] = [];
   for (const automation of await automationsOf(parts, table, state)) {
-    const interval = automation.kind === "backfill" ? state.refreshIntervals.get(automation.target) : undefined;
+    const interval = intervalOf(automation, state);
     if (interval !== undefined && !autoRefresh) continue;
     const after = dueAfter(automation, state, policy);
     if (after === undefined) {
@@ -49,19 +49,25 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
       continue;
     }
     const page = { after, limit: 1, descending: false };
-    const [first] = await listVersions(store.read, { table, branch: mainBranch }, page);
-    const causedAtMillis = first?.timestampMillis ?? 0;
-    const intervalMs = 1_000 * (interval ?? 0);
+    const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
+    const causedAtMillis = cause?.timestampMillis ?? 0;
+    const { sinceMillis } = automation;
     const schedule = scheduleOf(automation, policy);
-    const openAtMillis =
+    const opensAtMillis =
       schedule === undefined
-        ? Math.max(causedAtMillis + automationDelayMs, automation.sinceMillis + intervalMs)
-        : nextTimeAfter(schedule, Math.max(causedAtMillis, automation.sinceMillis));
-    const left = openAtMillis - Date.now();
-    if (left > 0) waits.push(Math.min(left, Math.max(automationDelayMs, intervalMs, schedule ? scheduledPollMs : 0)));
+        ? Math.max(causedAtMillis + automationDelayMs, sinceMillis + 1_000 * (interval ?? 0))
+        : nextTimeAfter(schedule, Math.max(causedAtMillis, sinceMillis));
+    const left = opensAtMillis - Date.now();
+    const isLater = schedule !== undefined || interval !== undefined;
+    if (left > 0) waits.push(Math.min(left, isLater ? laterPollMs : automationDelayMs));
     else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
+}
+
+/** Returns the minimum interval of a column's automatic refreshes in seconds; undefined for other automations. */
+function intervalOf({ kind, target }: Automation, { refreshIntervals }: TableState): number | undefined {
+  return kind === "backfill" ? refreshIntervals.get(target) : undefined;
 }
 
 /**

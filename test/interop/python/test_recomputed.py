@@ -18,8 +18,11 @@ ROWS = 2_000
 ROWS_PER_FRAGMENT = 50
 # The share of the rows that one interruption may cost.
 RECOMPUTED_MAX = 0.1
-# The silence of the catalog in seconds, longer than a restart of its node.
-PAUSE_SECONDS = 40
+# The silence of the catalog in seconds. The lease outlives it, and expires soon after the death of a runner.
+PAUSE_SECONDS = 20
+LEASE_SECONDS = 40
+# No process waits for further jobs, because an interruption ends it, too.
+OPTIONS = ("--num-cpus", "4", "--standby-minutes", "0", "--lease-seconds", str(LEASE_SECONDS), "--attempts", "50")
 
 
 class Calls:
@@ -51,7 +54,7 @@ def counted(calls: Calls):
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory):
     folder = tmp_path_factory.mktemp("yard")
-    with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log").start("--num-cpus", "4") as runner:
+    with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log").start(*OPTIONS) as runner:
         yield catalog, runner
         rays = {*ray_folders(runner.process.pid)}
         runner.stop()
@@ -91,17 +94,13 @@ def test_kills_of_each_part_a_cancellation_and_a_pause_of_the_catalog_recompute_
 
     def kill_runner() -> None:
         runner.kill()
-        # Its Ray died, too: a short lease ends the attempt soon.
-        runner.start("--num-cpus", "4", "--lease-seconds", "10", "--attempts", "50")
+        runner.start(*OPTIONS)
 
     killed(0.15, lambda: kill_all(drivers_of(job)))
     killed(0.3, kill_runner)
     killed(0.45, lambda: kill_all(ray_heads(runner.process.pid)))
     killed(0.55, lambda: catalog.post(f"/management/v1/job/{job}/cancel"))
     wait_until(lambda: not drivers_of(job), "the end of the job's process", seconds=JOB_SECONDS)
-    # The last attempt has the lease of users, which is longer than the pause.
-    runner.stop()
-    runner.start("--num-cpus", "4")
     retried = catalog.post(f"/management/v1/job/{job}/retry")["job_id"]
     # The next attempt has begun to compute, and has more to do.
     killed(calls.count() / ROWS + 0.01, lambda: catalog.process.send_signal(signal.SIGSTOP))
