@@ -1,6 +1,7 @@
 import { tableFromJSON } from "apache-arrow";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
+import { executeSql } from "../support/database.ts";
 import { useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
@@ -179,30 +180,30 @@ describe("a table's policy", () => {
   });
 
   test("opens a due job at the next time of its schedule", async () => {
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2030, 6, 1, 12) });
-    try {
-      const id = await createFilms(catalog);
-      const schedule = { cron: "0 3 * * *", time_zone: "Europe/Berlin" };
-      expect((await put(id, { auto_compact: { small_fragments: 2, schedule } })).status).toBe(200);
-      await append(id, 3);
-      expect(await jobsOn(id)).toEqual([]);
-      const next_at_millis = Date.UTC(2030, 6, 2, 1);
-      const { policy, scheduled } = (await catalog.call("describeTablePolicy", { id })).body;
-      expect(policy).toEqual({ auto_compact: { small_fragments: 2, schedule } });
-      expect(scheduled).toEqual([{ policy: "auto_compact", next_at_millis }]);
-      vi.setSystemTime(next_at_millis + 1);
-      const [first] = await jobsOn(id);
-      expect(first).toMatchObject({ operation: "CompactTable", status: "Queued" });
-      await end(first?.job_id, "Running", "Succeeded");
-      // It is due again, before its next time.
-      await append(id, 3);
-      expect(await jobsOn(id)).toHaveLength(1);
-      // A catalog that was down at several times opens one job.
-      vi.setSystemTime(next_at_millis + 5.5 * 86_400_000);
-      expect(await jobsOn(id)).toHaveLength(2);
-    } finally {
-      vi.useRealTimers();
-    }
+    const id = await createFilms(catalog);
+    const schedule = { cron: "0 3 1 1 *", time_zone: "Europe/Berlin" };
+    expect((await put(id, { auto_compact: { small_fragments: 2, schedule } })).status).toBe(200);
+    await append(id, 3);
+    expect(await jobsOn(id)).toEqual([]);
+    const { policy, scheduled } = (await catalog.call("describeTablePolicy", { id })).body;
+    expect(policy).toEqual({ auto_compact: { small_fragments: 2, schedule } });
+    const next_at_millis = Date.UTC(new Date().getUTCFullYear() + 1, 0, 1, 2);
+    expect(scheduled).toEqual([{ policy: "auto_compact", next_at_millis }]);
+
+    // The same happened three years ago, and the catalog has been down since.
+    const yearsMillis = 3 * 366 * 86_400_000;
+    for (const [table, column] of [
+      ["automations", "since_millis"],
+      ["table_versions", "timestamp_millis"],
+    ])
+      await executeSql(catalog.database, `update ${table} set ${column} = ${column} - ${yearsMillis}`);
+    const [first, ...others] = await jobsOn(id);
+    expect(first).toMatchObject({ operation: "CompactTable", status: "Queued" });
+    expect(others).toEqual([]);
+    await end(first?.job_id, "Running", "Succeeded");
+    // It is due again, before its next time.
+    await append(id, 3);
+    expect(await jobsOn(id)).toHaveLength(1);
   });
 
   test.each([
