@@ -1,10 +1,10 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { useState } from "preact/hooks";
-import { call, type RequestTo } from "./api.ts";
+import { type AnswerTo, call, type RequestTo } from "./api.ts";
 import type { FieldOf } from "./computed-columns.tsx";
 import { amount, counted, dateAndTime } from "./format.ts";
 import { useAction, useCall } from "./queries.ts";
-import { announce, Facts, Field, Hint, Input, Note, Select, SmallButton, sentence } from "./view.tsx";
+import { announce, Facts, Field, Hint, Input, Loaded, Note, Select, SmallButton, sentence } from "./view.tsx";
 
 type Policies = Omit<RequestTo<"putTablePolicy">, "id">;
 
@@ -51,18 +51,27 @@ export function IndexFields({
 }
 
 /** The conditions under which the catalog opens maintenance jobs for a table. Writers change them. */
-export function Policy({
-  id,
-  columns,
-  mayWrite,
-}: {
+export function Policy(table: TableProperties) {
+  const described = useCall("describeTablePolicy", { id: table.id });
+  // A form without the policy would remove it.
+  return <Loaded query={described}>{(found) => <DescribedPolicy {...table} {...found} />}</Loaded>;
+}
+
+interface TableProperties {
   readonly id: Identifier;
   readonly columns: readonly FieldOf[];
   readonly mayWrite: boolean;
-}) {
+}
+
+function DescribedPolicy({
+  id,
+  columns,
+  mayWrite,
+  policy,
+  problems,
+  scheduled,
+}: TableProperties & AnswerTo<"describeTablePolicy">) {
   const { ask } = useAction();
-  const { data } = useCall("describeTablePolicy", { id });
-  const { policy = {}, problems = [], scheduled = [] } = data ?? {};
   const { auto_compact: compact, auto_build_index: indices = [], auto_clean_up: cleanUp } = policy;
   /** Returns the next time of a part with a schedule. */
   const next = (part: string, ofColumn?: string) => {
