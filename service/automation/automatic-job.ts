@@ -12,7 +12,7 @@ import { authorize } from "../auth/authorize.ts";
 import { grantsOfCatalog } from "../auth/job-key.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import { viewOf } from "../commits/read.ts";
-import type { Policy } from "../domain/policy.ts";
+import { indexPolicyOf, type Policy } from "../domain/policy.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { requireRefreshable } from "../functions/refresh.ts";
 import { checkBackfill, indexedColumn } from "../geneva/backfill.ts";
@@ -38,7 +38,7 @@ export async function automaticJob(
   parts: Parts,
   table: TableRecord,
   { kind, target, principal }: Automation,
-  { auto_compact, auto_build_index = [], auto_clean_up }: Policy,
+  policies: Policy,
 ): Promise<NewJob> {
   const { store, rows } = parts;
   const { identifier } = table;
@@ -69,17 +69,17 @@ export async function automaticJob(
       return prepareRefresh(definition, { id: view.identifier, delimiter: defaultDelimiter }, caller);
     }
     case "compact": {
-      const { small_fragments: _, schedule: __, ...request } = required(auto_compact);
+      const { small_fragments: _, schedule: __, ...request } = required(policies.auto_compact);
       return jobOf(managementContracts.compactTable, request);
     }
     case "build_index": {
-      const policy = required(auto_build_index.find(({ column }) => column === target));
+      const policy = required(indexPolicyOf(policies, target));
       const { new_fragments: _, schedule: __, ...request } = policy;
       const column = await indexedColumn(rows, { ...policy, id: identifier, caller });
       return jobOf(managementContracts.buildTableIndex, { ...request, column });
     }
     case "clean_up": {
-      const { versions: _, schedule: __, ...request } = required(auto_clean_up);
+      const { versions: _, schedule: __, ...request } = required(policies.auto_clean_up);
       return jobOf(managementContracts.cleanUpTable, request);
     }
   }

@@ -1,6 +1,6 @@
 import { CatalogError, defaultRowsPerFragment, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
+import { indexPolicyOf, type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
 import type { NewJob } from "../jobs/job.ts";
 import { doesTheSame, type JobParts, openOnce } from "../jobs/open-job.ts";
 import type { Log } from "../log.ts";
@@ -156,25 +156,26 @@ async function openDue(
 function dueAfter(
   { kind, target, seen }: Pick<Automation, "kind" | "target" | "seen">,
   { version, fragment, fragments }: TableState,
-  { auto_compact, auto_build_index, auto_clean_up }: Policy,
+  policies: Policy,
 ): number | undefined {
   switch (kind) {
     case "backfill":
     case "refresh":
       return fragment > seen.fragment ? seen.version : undefined;
     case "compact": {
-      const { small_fragments: most, target_rows_per_fragment: rows = defaultRowsPerFragment } = auto_compact ?? {};
+      const { small_fragments: most, target_rows_per_fragment: rows = defaultRowsPerFragment } =
+        policies.auto_compact ?? {};
       const small = fragments.filter((each) => each.rows < rows).length;
       // Fragments skipped by one compaction are skipped by the next.
       return most !== undefined && small >= most && fragment > seen.fragment ? seen.version : undefined;
     }
     case "build_index": {
-      const policy = auto_build_index?.find(({ column }) => column === target);
+      const policy = indexPolicyOf(policies, target);
       const unseen = fragments.filter(({ id }) => id > seen.fragment).length;
       return policy !== undefined && unseen >= policy.new_fragments ? seen.version : undefined;
     }
     case "clean_up": {
-      const last = seen.version + (auto_clean_up?.versions ?? Number.POSITIVE_INFINITY);
+      const last = seen.version + (policies.auto_clean_up?.versions ?? Number.POSITIVE_INFINITY);
       return version >= last ? last - 1 : undefined;
     }
   }

@@ -41,12 +41,17 @@ export function policyIn(properties: Properties): Policy {
   throw new CatalogError("InvalidInput", `properties.${issue?.path.join(".")}: ${issue?.message}`);
 }
 
+/** Returns the part of a policy for the index of a column. */
+export function indexPolicyOf({ auto_build_index }: Policy, target: string) {
+  return auto_build_index?.find(({ column }) => column === target);
+}
+
 /** Returns the times at which the jobs of an automation may be opened; undefined for any time. */
 export function scheduleOf(
   { kind, target }: Pick<Automation, "kind" | "target">,
   policy: Policy,
 ): Schedule | undefined {
-  if (kind === "build_index") return policy.auto_build_index?.find(({ column }) => column === target)?.schedule;
+  if (kind === "build_index") return indexPolicyOf(policy, target)?.schedule;
   return kind === "compact" || kind === "clean_up" ? policy[policyNames[kind]]?.schedule : undefined;
 }
 

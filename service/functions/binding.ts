@@ -25,6 +25,8 @@ import { fieldsOfOutput, invalid } from "./registration.ts";
 interface Bound {
   /** An Arrow stream with the columns and without rows. */
   readonly columns: Buffer;
+  /** The column that requests for jobs name. */
+  readonly first: string;
   /** Inserts the binding in the database transaction of the version with the columns. */
   insert(session: Session, table: TableRecord): Promise<void>;
 }
@@ -67,14 +69,16 @@ export async function bindFunction(
   const { outputs, types } = outputsOf(requested, bound, fields);
   const initialization = initializationOf(application, bound);
   const id = randomUUID();
-  const metadata = { [functionBindingKey]: id, ...refresh };
   const columns = outputs.map(({ column }, index) => {
     const type = types[index] ?? { type: "null" };
+    // One job computes all columns of a binding.
+    const metadata = { [functionBindingKey]: id, ...(index === 0 && refresh) };
     // Rows without a computed value are null.
     return { name: column, type, nullable: true, metadata };
   });
   return {
     columns: columnsAsStream(columns),
+    first: outputs[0]?.column ?? "",
     insert: async (session, { id: tableId }) => {
       if ((await findFunctionById(session, bound.id)) === undefined) throw invalid(`function: ${name} was dropped`);
       await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs, initialization });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { toExpression, toLanceType } from "@tiltyard/lance-worker";
+import { type NewColumns, toExpression, toLanceType } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
@@ -9,7 +9,7 @@ import {
   type remoteContracts,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
-import { autoRefreshMetadata, refreshIntervalOf } from "../automation/auto-refresh.ts";
+import { refreshIntervalOf } from "../automation/auto-refresh.ts";
 import { prepareForNewRows } from "../automation/table-state.ts";
 import { openBranch } from "../commits/read.ts";
 import { automationOf } from "../domain/policy.ts";
@@ -53,16 +53,34 @@ export async function addColumns(
     await ensureSystemNamespace(catalog, { caller, request }, request.id);
     schema = await storeFunctions(catalog, { ...request, caller }, ofFunctions);
   }
-  const added = { computed, computedMetadata: refresh, expressions, hasSchema: schema !== undefined };
-  const sent = schema === undefined ? {} : { rows: schema };
   // All outputs of a function are filled together.
   const automatic = [
     ...ofFunctions.flatMap(({ auto_backfill, outputs: [first] }) => (auto_backfill && first?.column) || []),
     ...(refreshIntervalOf(refresh) === undefined ? [] : computed.map(({ name }) => name)),
   ];
   const alongside = await prepareAutomatic(request.id, automatic, catalog, caller);
-  const change = { contract: contracts.alterTableAddColumns, request, caller, alongside };
-  const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
+  const change = { request, caller, alongside };
+  return commitColumns(catalog, change, { computed, computedMetadata: refresh, expressions }, schema);
+}
+
+/**
+ * Commits new columns as one change.
+ *
+ * @param schema An Arrow stream with columns that start without values.
+ */
+export async function commitColumns(
+  { rows }: Catalog,
+  change: Omit<Parameters<Catalog["rows"]["change"]>[1], "contract">,
+  columns: Partial<NewColumns>,
+  schema?: ReadableStream<Uint8Array>,
+) {
+  const added = { computed: [], computedMetadata: {}, expressions: [], ...columns, hasSchema: schema !== undefined };
+  const { result, transaction } = await rows.change(
+    "addColumns",
+    { ...change, contract: contracts.alterTableAddColumns },
+    added,
+    schema === undefined ? {} : { rows: schema },
+  );
   return { ...transaction, version: result.version };
 }
 
@@ -83,6 +101,7 @@ async function prepareAutomatic(
 export async function addFunctionColumns(
   request: RequestOf<typeof remoteContracts.remoteAlterTableAddColumns>,
   requested: FunctionColumns,
+  refresh: Readonly<Record<string, string>>,
   catalog: Catalog,
   caller: AuthorizedCaller,
 ) {
@@ -93,21 +112,15 @@ export async function addFunctionColumns(
     throw new CatalogError("InvalidInput", "new_columns: must be the outputs of the function, each with all_null");
   const { result: schema } = await catalog.rows.read("schema", { id: request.id, caller }, {});
   const requireWriter = (object: Identifier) => authorize(caller.principal, [{ role: "writer", object }]);
-  const refresh = autoRefreshMetadata(request, catalog.autoRefresh);
   const bound = await bindFunction(catalog.store, requested, { schema, refresh }, request.database, requireWriter);
-  const { columns, insert } = bound;
-  // All outputs of a function are filled together.
-  const automatic = refreshIntervalOf(refresh) === undefined ? [] : outputs.slice(0, 1);
+  const { columns, first, insert } = bound;
+  const automatic = refreshIntervalOf(refresh) === undefined ? [] : [first];
   const register = await prepareAutomatic(request.id, automatic, catalog, caller);
   const alongside = async (session: Session, table: TableRecord) => {
     await insert(session, table);
     await register(session);
   };
-  const change = { contract: contracts.alterTableAddColumns, request, caller, alongside };
-  const added = { computed: [], computedMetadata: {}, expressions: [], hasSchema: true };
-  const sent = { rows: new Blob([columns]).stream() };
-  const { result, transaction } = await catalog.rows.change("addColumns", change, added, sent);
-  return { ...transaction, version: result.version };
+  return commitColumns(catalog, { request, caller, alongside }, {}, new Blob([columns]).stream());
 }
 
 function requireOneDefinition({ expression, computed, virtual_column }: NewColumn, index: number): void {

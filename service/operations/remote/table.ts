@@ -1,10 +1,10 @@
-import { contracts, formatIdentifier, renamed } from "@tiltyard/protocol";
+import { formatIdentifier, renamed } from "@tiltyard/protocol";
 import { autoRefreshMetadata } from "../../automation/auto-refresh.ts";
 import { requireNamespace, requireTable } from "../../domain/require.ts";
 import { listTables } from "../../store/tables.ts";
 import type { Handler } from "../handler.ts";
 import { renameTable } from "../table.ts";
-import { addColumns, addFunctionColumns } from "../table-columns.ts";
+import { addColumns, addFunctionColumns, commitColumns } from "../table-columns.ts";
 import { deleteRows, mergeRows, updateTable } from "../table-data.ts";
 import { listTableTags } from "../table-tag.ts";
 import { listTableVersions } from "../table-version.ts";
@@ -33,13 +33,10 @@ export const remoteRenameTable: Handler<"remoteRenameTable"> = (request, catalog
 /** Adds columns. The columns of a schema arrive as an Arrow stream and start without values. */
 export const remoteAlterTableAddColumns: Handler<"remoteAlterTableAddColumns"> = async (request, catalog, caller) => {
   const { new_columns, function: bound } = request;
-  if (bound !== undefined) return addFunctionColumns(request, bound, catalog, caller);
   const refresh = autoRefreshMetadata(request, catalog.autoRefresh);
+  if (bound !== undefined) return addFunctionColumns(request, bound, refresh, catalog, caller);
   if (new_columns !== undefined) return addColumns({ ...request, new_columns }, refresh, catalog, caller);
-  const change = { contract: contracts.alterTableAddColumns, request, caller };
-  const added = { computed: [], computedMetadata: {}, expressions: [], hasSchema: true };
-  const { result, transaction } = await catalog.rows.change("addColumns", change, added, { rows: caller.body });
-  return { ...transaction, version: result.version };
+  return commitColumns(catalog, { request, caller }, {}, caller.body);
 };
 
 export const remoteListTableVersions: Handler<"remoteListTableVersions"> = async (request, catalog, caller) => {
