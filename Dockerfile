@@ -4,7 +4,7 @@
 #   docker build -t tiltyard-catalog .
 #   docker run -p 2333:2333 -v tiltyard:/data -e TILTYARD_ALLOW_INSECURE=1 tiltyard-catalog
 
-FROM node:24.21.0-trixie-slim AS packages
+FROM node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY protocol/package.json protocol/
@@ -30,7 +30,7 @@ COPY protocol protocol
 COPY console console
 RUN npm ci --workspace=console --include-workspace-root=false && node console/build.ts
 
-FROM node:24.21.0-trixie-slim
+FROM node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe
 # The young generation of other programs, such as the runner.
 ENV NODE_ENV=production \
     NODE_OPTIONS=--max-semi-space-size=8 \

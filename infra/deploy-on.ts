@@ -57,8 +57,7 @@ export function createCatalog(
   const { enabled, ...settings } = config.catalog;
   const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
-  const imageDigests = "imageDigests" in config ? config.imageDigests : {};
-  const own = { deleteNamespace, deletionProtection, monitoring: config.monitoring, imageDigests };
+  const own = { deleteNamespace, deletionProtection, monitoring: config.monitoring };
   return new Catalog(name, { ...own, ...settings, ...foundation }, options);
 }
 

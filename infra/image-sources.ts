@@ -5,18 +5,13 @@ import { sep } from "node:path";
 export interface ImageContent {
   /** The path of the Dockerfile in the checkout. */
   readonly dockerfile: string;
-  /** The names of the images that it starts from, as it writes them. */
-  readonly bases: readonly string[];
   /** Patterns of the files that the Dockerfile copies into the image, and of the Dockerfile itself. */
   readonly sources: readonly string[];
 }
 
-export const nodeImage = "node:24.21.0-trixie-slim";
-
 /** The catalog, and the runner of its jobs. */
 export const catalogImage: ImageContent = {
   dockerfile: "Dockerfile",
-  bases: [nodeImage],
   sources: [
     "Dockerfile",
     ".dockerignore",
@@ -27,7 +22,7 @@ export const catalogImage: ImageContent = {
 };
 
 /** Ray with the dependencies of the catalog's jobs. Its base depends on the version of Ray. */
-export const rayImage: Omit<ImageContent, "bases"> = {
+export const rayImage: ImageContent = {
   dockerfile: "Dockerfile.ray",
   sources: ["Dockerfile.ray", "Dockerfile.ray.dockerignore", "runner/job/**/*.*"],
 };

@@ -22,10 +22,10 @@ test("pins all packages of PyPI by versions", () => {
   expect(looseIn(files, /^([^#\s].*)$/gm, /^[\w.-]+(\[[\w,-]+\])?==[\w.]+( \\)?$/)).toEqual([]);
 });
 
-test("pins the base images by versions", () => {
+test("pins the base images by versions, and the catalog's also by its digest", () => {
   const files = globSync("Dockerfile*", { exclude: (name) => name.endsWith(".dockerignore") });
   const stage = /^(packages|for-\$\{TARGETARCH\})$/;
-  const version = /^(node:\d+\.\d+\.\d+-|rayproject\/ray:\$\{RAY_VERSION\}-)/;
+  const version = /^(node:\d+\.\d+\.\d+-[a-z-]+@sha256:[0-9a-f]{64}$|rayproject\/ray:\$\{RAY_VERSION\}-)/;
   const loose = looseIn(files, /^FROM (\S+)/gm, new RegExp(`${stage.source}|${version.source}`));
   expect(loose).toEqual([]);
   expect(readFileSync("Dockerfile.ray", "utf8")).toMatch(/^ARG RAY_VERSION=\d+\.\d+\.\d+$/m);

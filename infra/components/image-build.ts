@@ -4,7 +4,6 @@ import { join, relative } from "node:path";
 import * as dockerBuild from "@pulumi/docker-build";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { ownValue } from "@tiltyard/protocol";
 import type { ImageRepository } from "../cluster.ts";
 import { type ImageContent, sourceFiles } from "../image-sources.ts";
 import type { Architecture } from "../machines.ts";
@@ -22,7 +21,7 @@ const context = relative(process.cwd(), root) || ".";
 export interface ImageSource extends ImageContent {
   readonly architectures: readonly Architecture[];
   readonly buildArgs?: Readonly<Record<string, string>>;
-  /** Digests of base images by their names. */
+  /** Digests of base images by their names, as the Dockerfile writes them. */
   readonly digests?: Readonly<Record<string, string>>;
 }
 
@@ -37,14 +36,14 @@ export function buildImage(
   source: ImageSource,
   parent: pulumi.Resource,
 ): pulumi.Output<string> {
-  const { dockerfile, architectures, buildArgs } = source;
+  const { dockerfile, architectures, buildArgs, digests = {} } = source;
   const content = contentTag(source);
   // A second build of the same content, such as after a rollback, has another digest, and tags are immutable.
   const build = new random.RandomId(name, { byteLength: 4, keepers: { content } }, { parent });
   const image = new dockerBuild.Image(
     name,
     {
-      context: { location: context, named: pinnedBases(source) },
+      context: { location: context, named: pinnedBases(digests) },
       dockerfile: { location: join(context, dockerfile) },
       platforms: architectures.map((architecture) => `linux/${architecture}` as const),
       ...(buildArgs && { buildArgs }),
@@ -59,21 +58,17 @@ export function buildImage(
 }
 
 /** Returns the contexts that BuildKit uses instead of the base images of these names. */
-function pinnedBases(source: ImageSource) {
+function pinnedBases(digests: Readonly<Record<string, string>>) {
   return Object.fromEntries(
-    pinsOf(source).map(([base, digest]) => [base, { location: `docker-image://${base.split(":")[0]}@${digest}` }]),
+    Object.entries(digests).map(([base, digest]) => [
+      base,
+      { location: `docker-image://${base.split(":")[0]}@${digest}` },
+    ]),
   );
 }
 
-function pinsOf({ bases, digests = {} }: ImageSource): readonly (readonly [base: string, digest: string])[] {
-  return bases.flatMap((base) => {
-    const digest = ownValue(digests, base);
-    return digest === undefined ? [] : [[base, digest] as const];
-  });
-}
-
 function contentTag(source: ImageSource): string {
-  const { sources, buildArgs = {} } = source;
+  const { sources, buildArgs = {}, digests = {} } = source;
   const hash = createHash("sha256");
   for (const file of sourceFiles(root, sources)) {
     // Git may convert line endings depending on the machine.
@@ -81,6 +76,6 @@ function contentTag(source: ImageSource): string {
     hash.update(`${file}\0${text}\0`);
   }
   for (const [name, value] of Object.entries(buildArgs)) hash.update(`${name}=${value}\0`);
-  for (const [base, digest] of pinsOf(source)) hash.update(`${base}@${digest}\0`);
+  for (const [base, digest] of Object.entries(digests)) hash.update(`${base}@${digest}\0`);
   return hash.digest("hex").slice(0, 16);
 }

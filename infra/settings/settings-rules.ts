@@ -12,7 +12,6 @@ import {
   tokenRayVersionMin,
 } from "@tiltyard/protocol";
 import { dataVolume } from "../components/catalog/pod-parts.ts";
-import { nodeImage } from "../image-sources.ts";
 import { architectures } from "../machines.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "../node-pools.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "../versions.ts";
@@ -200,14 +199,14 @@ function problemsOfImageCache({ clusterName, ...settings }: Reading<"clusterName
   return [`imageCache: needs a clusterName of ${longest} characters at most`];
 }
 
-/** The stack builds from these images alone. */
+/** The settings pin Ray's own images alone. The Dockerfile of the catalog has the digest of its base. */
 function problemsOfDigests(settings: Reading<"imageDigests" | "ray">): string[] {
   if (!("imageDigests" in settings)) return [];
   const { version } = settings.ray;
-  const bases = [nodeImage, ...architectures.flatMap((each) => [rayImage(version, each), rayGpuImage(version, each)])];
+  const bases = architectures.flatMap((each) => [rayImage(version, each), rayGpuImage(version, each)]);
   return Object.keys(settings.imageDigests)
     .filter((name) => !bases.includes(name))
-    .map((name) => `imageDigests.${name}: must be a base image of the stack: ${bases.join(", ")}`);
+    .map((name) => `imageDigests.${name}: must be an image of Ray: ${bases.join(", ")}`);
 }
 
 /** The right to create Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */

@@ -160,7 +160,7 @@ const imageCacheOnEks = {
 
 /** The settings of stacks that build images and push them to a registry of the cloud. */
 const images = {
-  /** Digests of base images by their names: `node:24.21.0-trixie-slim`. The tag counts where none is given. */
+  /** Digests of Ray's images by their names: `rayproject/ray:2.60.0-py312`. The tag counts where none is given. */
   imageDigests: z
     .record(z.string(), z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hexadecimal digits"))
     .default({}),

@@ -1,6 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { catalogImage } from "../../infra/image-sources.ts";
 import { readDockerfile } from "../support/dockerfile.ts";
 
 const instructions = readDockerfile();
@@ -10,8 +9,8 @@ const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
 test("the image starts from the Node that the project is tested with", () => {
   const stages = of("FROM").map((from) => from.split(" "));
   const bases = stages.map(([base]) => base).filter((base) => !stages.some(([, , name]) => name === base));
-  expect(new Set(bases)).toEqual(new Set([`node:${lock.packages["node_modules/node"].version}-trixie-slim`]));
-  expect(new Set(bases)).toEqual(new Set(catalogImage.bases));
+  const tags = new Set(bases.map((base) => base?.split("@")[0]));
+  expect(tags).toEqual(new Set([`node:${lock.packages["node_modules/node"].version}-trixie-slim`]));
 });
 
 test("the image runs as a user that is not root, named by its number", () => {

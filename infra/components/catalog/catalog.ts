@@ -30,8 +30,6 @@ export interface CatalogArgs extends Partial<CatalogOptions> {
   readonly monitoring?: MonitoringSettings;
   /** The names of the Ray clusters in the runner's settings. The catalog then rejects jobs with any other name. */
   readonly rayClusters?: readonly string[] | undefined;
-  /** Digests of the images that the catalog's image starts from, by their names. */
-  readonly imageDigests?: Readonly<Record<string, string>>;
 }
 
 /** The parts of a catalog that its runner uses. */
@@ -73,7 +71,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
       rayClusters,
       ...more
     } = args;
-    const { monitoring = noMonitoring, imageDigests = {}, ...given } = more;
+    const { monitoring = noMonitoring, ...given } = more;
     const settings: CatalogOptions = { ...catalogDefaults, ...given };
     if (settings.oidc === undefined)
       pulumi.log.warn(
@@ -101,7 +99,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [ownNamespace, ...platform.priorities] };
     const { database } = settings;
     const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);
-    this.image = imageOf(name, place, imageDigests, this);
+    this.image = imageOf(name, place, this);
     const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
     const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
     const pod = {
@@ -128,17 +126,12 @@ function createKey(name: string, parent: pulumi.Resource): pulumi.Output<string>
   return pulumi.secret(new random.RandomPassword(name, { length: 48, special: false }, { parent }).result);
 }
 
-function imageOf(
-  name: string,
-  { cluster, settings }: CatalogPlace,
-  imageDigests: Readonly<Record<string, string>>,
-  parent: pulumi.Resource,
-) {
+function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
   if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
   const repository = cluster.services.createImageRepository("tiltyard-catalog");
   if (repository === undefined)
     throw new pulumi.RunError("catalog.image: is required on a cluster that has no registry of the stack");
-  const source = { ...catalogImage, digests: imageDigests, architectures: [cluster.architecture] };
+  const source = { ...catalogImage, architectures: [cluster.architecture] };
   return buildImage(`${name}-image`, repository, source, parent);
 }
 

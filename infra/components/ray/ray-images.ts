@@ -21,7 +21,7 @@ export function rayImages(
   parent: pulumi.Resource,
 ): RayImages {
   const { ray, architectures } = config;
-  const digests = "imageDigests" in config ? config.imageDigests : {};
+  const pinned = "imageDigests" in config ? config.imageDigests : {};
   const given = { image: services.cachedImage(ray.image), gpuImage: services.cachedImage(ray.gpuImage) };
   const { build } = ray;
   if (build === undefined) return given;
@@ -31,8 +31,10 @@ export function rayImages(
     if (repository === undefined) return undefined;
     const buildArgs = { RAY_VERSION: ray.version, VARIANT: variant, EXTRA_PACKAGES: build.packages.join(" ") };
     const nameOf = variant === "" ? protocol.rayImage : protocol.rayGpuImage;
-    const bases = [...new Set(nodes)].map((each) => nameOf(ray.version, each));
-    const source = { ...rayImage, bases, digests, architectures: [...new Set(nodes)], buildArgs };
+    const kinds = [...new Set(nodes)];
+    const bases = kinds.map((kind) => nameOf(ray.version, kind));
+    const digests = Object.fromEntries(Object.entries(pinned).filter(([base]) => bases.includes(base)));
+    const source = { ...rayImage, digests, architectures: kinds, buildArgs };
     return buildImage(`${name}-${suffix}`, repository, source, parent);
   };
   return {
