@@ -9,20 +9,26 @@ const flushEveryMs = 500;
 /** The maximum size of buffered lines. Lines beyond it are dropped while standard output does not accept them. */
 const waitingBytesMax = 16 * 1024 * 1024;
 
+/** The maximum time that an exit waits for a reader of the log that accepts nothing. */
+const exitWaitMs = 1_000;
+
 const destinations = new Set<sonicBoom.SonicBoom>();
+let exitDeadline = Number.POSITIVE_INFINITY;
 process.once("exit", () => {
+  exitDeadline = performance.now() + exitWaitMs;
   for (const destination of destinations)
     try {
       destination.flushSync();
     } catch {
-      // The buffered lines are lost if the disk is full or the pipe is closed.
+      // The buffered lines are lost if the disk is full, the pipe is closed or its reader is stuck.
     }
 });
 
 /**
  * Creates the log of the service on standard output: lines for people on a terminal, JSON lines elsewhere. It writes
- * asynchronously: the service never waits for the reader of its log, and neither a full disk nor a closed pipe stops it. The destination is a newer version of
- * pino's, because the one that pino 10 bundles never returns from a flush to a full disk.
+ * asynchronously: the service never waits for the reader of its log, and neither a full disk nor a closed pipe stops it.
+ * The destination is a newer version of pino's, because the one that pino 10 bundles never returns from a flush to a full
+ * disk.
  */
 export function createLog(level: string): Log {
   const destination = new sonicBoom.SonicBoom({
@@ -31,6 +37,8 @@ export function createLog(level: string): Log {
     minLength: bufferedBytesMin,
     periodicFlush: flushEveryMs,
     maxLength: waitingBytesMax,
+    // A flush at the exit would repeat a write to a full pipe forever.
+    retryEAGAIN: () => performance.now() < exitDeadline,
   });
   destinations.add(destination);
   let dropped = 0;

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
@@ -65,6 +66,18 @@ test("a process that exits writes the lines that the log still holds, and exits 
   const full = startProgram(args, {}, { stdout: "/dev/full" });
   expect(await taken.finished).toMatchObject({ code: 3, stdout: expect.stringContaining("a last line") });
   expect((await full.finished).code).toBe(3);
+});
+
+test("a process exits although the reader of its log is stuck", async () => {
+  const lines = `for (let line = 0; line < 100; line += 1) log.info("r".repeat(8_000));`;
+  // A terminal's or a test runner's pipe does not block, and refuses what exceeds its capacity.
+  const exits = `import { createLog } from ${log}; process.stdout.isTTY; const log = createLog("info"); ${lines} process.exit(3);`;
+  const { child, finished } = startProgram(["--input-type=module", "--eval", exits]);
+  child.stdout?.pause();
+  const [code] = await once(child, "exit");
+  child.stdout?.resume();
+  await finished;
+  expect(code).toBe(3);
 });
 
 function mebibytesHeld(printed: string): number {
