@@ -114,7 +114,8 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     expect(await describe(id)).toMatchObject({ status: "Canceled", attempt: 1 });
   });
 
-  test("is started twice and starts a job once", async () => {
+  test("is started twice, starts a job once, and fails a job that it cannot start", async () => {
+    const left = await jobOfPrincipalWithoutRights();
     const both = await Promise.all([startRunner(), startRunner()]);
     await Promise.all(both.map((runner) => runner.printed("running the jobs of")));
     const id = await backfill("two");
@@ -122,13 +123,16 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     const { transactions } = await management.listTransactions({ id: table.slice(0, -1) });
     const keys = transactions.filter(({ properties }) => properties.principal?.startsWith(`job:${id} `));
     expect(keys).toHaveLength(1);
+    expect(await ended(left)).toMatchObject({ status: "Failed", reason: expect.stringContaining("leaver") });
+    expect(both.map(({ child }) => child.exitCode)).toEqual([null, null]);
     await untilNothingIsLeft();
   });
 
   test("reports the node that the pods of a job wait for, and continues on a new node", async () => {
     const label = "example.com/nowhere";
     // The catalog accepts only the names of Ray clusters in the settings of the stack.
-    await expect(backfill("four", { cluster: "nowhere" })).rejects.toThrow(/"nowhere" is not a definition/);
+    for (const name of ["nowhere", "constructor", "__proto__", "toString"])
+      await expect(backfill("four", { cluster: name })).rejects.toThrow(`"${name}" is not a definition`);
     await startRunner({ default: { head_group: { node_selector: { [label]: "true" } } } });
     const id = await backfill("four");
     // Other tests use separate nodes.
@@ -231,6 +235,18 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
 
 async function backfill(column: string, names: { cluster?: string; manifest?: string } = {}): Promise<string> {
   return (await catalog.alterTableBackfillColumns({ id: table, column, ...names })).job_id;
+}
+
+/** Opens a job of a principal whose role is revoked before the job starts. */
+async function jobOfPrincipalWithoutRights(): Promise<string> {
+  const namespace = ["left"];
+  const films = [...namespace, "films"];
+  await catalog.createNamespace({ id: namespace });
+  await catalog.declareTable({ id: films });
+  const { key } = await management.createApiKey({ principal: "leaver", grant: { namespace, role: "writer" } });
+  const { job_id } = await createManagementClient({ url: deployed.url, apiKey: key }).compactTable({ id: films });
+  await management.revokeGrant({ id: namespace, principal: "leaver" });
+  return job_id;
 }
 
 async function describe(id: string) {

@@ -124,12 +124,12 @@ class Catalog:
         self.process.kill()
         self.process.wait(timeout=60)
 
-    def post(self, path: str, body: dict | None = None) -> dict:
-        """Sends a request without a Lance client."""
+    def post(self, path: str, body: dict | None = None, key: str | None = None) -> dict:
+        """Sends a request without a Lance client, with the key of the administrator unless another one is given."""
         request = urllib.request.Request(
             self.url + path,
             data=json.dumps(body or {}).encode(),
-            headers={"x-api-key": self.key, "content-type": "application/json"},
+            headers={"x-api-key": key or self.key, "content-type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)

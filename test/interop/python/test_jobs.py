@@ -253,10 +253,24 @@ def ready_workers(runner: int) -> list[int]:
     return found
 
 
-def test_a_runner_that_is_stopped_while_a_job_runs_exits_with_its_ray_and_leaves_the_job_open(tmp_path):
+def job_of_a_principal_without_rights(catalog) -> str:
+    """Opens a job of a principal whose role is revoked before the job starts."""
+    catalog.post("/v1/namespace/left/create")
+    catalog.post("/v1/table/left%24films/declare")
+    grant = {"namespace": ["left"], "role": "writer"}
+    leaver = catalog.post("/management/v1/api_key/create", {"principal": "leaver", "grant": grant})
+    job = catalog.post("/management/v1/table/left%24films/compact", key=leaver["key"])["job_id"]
+    catalog.post("/management/v1/namespace/left/grant/revoke", {"principal": "leaver"})
+    return job
+
+
+def test_a_runner_fails_a_job_that_cannot_start_and_leaves_a_running_one_open_when_it_is_stopped(tmp_path):
     with Catalog(tmp_path / "data") as catalog:
         films = write_films(catalog, ["films"])
+        left = job_of_a_principal_without_rights(catalog)
         with Runner(catalog, tmp_path / "log").start("--standby-minutes", "0") as runner:
+            refused = ended(catalog, runner, left)
+            assert (refused["status"], "leaver" in refused["reason"]) == ("Failed", True), refused
             job = running_job(catalog, runner, films)
             begun = time.monotonic()
             runner.stop()
