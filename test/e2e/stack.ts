@@ -83,7 +83,7 @@ export class DeployedStack {
   async killedUp(settings: Settings, type: string): Promise<void> {
     await this.#configure(settings);
     const { workDir, pulumiHome = "", envVars } = this.#stack.workspace;
-    const given = { ...envVars, TILTYARD_E2E_KILL_AFTER: type };
+    const given = { ...envVars, PULUMI_SKIP_CHECKPOINTS: "false", TILTYARD_E2E_KILL_AFTER: type };
     const before = this.record.length;
     const program = ["test/e2e/up.ts", this.#stack.name, workDir, pulumiHome];
     // The context of an image is relative to the working directory, which is that of a later `up`.
@@ -162,6 +162,9 @@ export function engineEnvironment(cluster: TestCluster, state: string) {
     PULUMI_BACKEND_URL: `file://${folderOf(cluster, `pulumi-${state}/state`)}`,
     PULUMI_CONFIG_PASSPHRASE: "a passphrase for the tests",
     PULUMI_SKIP_UPDATE_CHECK: "true",
+    // The engine writes the whole state after each step only where a test kills it.
+    PULUMI_EXPERIMENTAL: "true",
+    PULUMI_SKIP_CHECKPOINTS: "true",
     TILTYARD_E2E_KUBECONFIG: cluster.kubeconfigPath,
     TILTYARD_E2E_CRDS: join(cluster.tools.kuberay, "crds"),
     TILTYARD_E2E_RECORD: join(folderOf(cluster, `pulumi-${state}`), "record.jsonl"),

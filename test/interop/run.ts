@@ -1,6 +1,6 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
- * served catalog. Two lanes run at the same time, and use both cores: one has the tests with a shared Ray, the other one all others.
+ * served catalog. Three lanes run at the same time, because each of them waits now and then: one has the tests with a shared Ray.
  * `-k chaos` runs the random kills, of which each backfill lasts minutes; `recomputed` kills each part once. `-k jobs_in_s3` runs
  * jobs with a store's own keys.
  *
@@ -154,11 +154,13 @@ async function runAll(): Promise<boolean> {
   const lanes: readonly (readonly Part[])[] = [
     [clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
     [
+      vitestPart("our own clients", "interop"),
+      clientsPart("jobs without the shared runner", "not jvm", filesOf(testsWithoutSharedRunner), tools),
+    ],
+    [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
       clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools),
-      vitestPart("our own clients", "interop"),
-      clientsPart("jobs without the shared runner", "not jvm", filesOf(testsWithoutSharedRunner), tools),
     ],
   ];
   const runLane = async (parts: readonly Part[], isHeld: boolean) => {

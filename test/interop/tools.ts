@@ -66,7 +66,7 @@ export function prepareFakeGcsServer(): string {
 
 /** Prepares a Chromium. @returns Its path. */
 export function prepareChromium(): string {
-  return prepareDebianProgram("chromium", "the interop tests");
+  return prepareDebianProgram("chromium-headless-shell", "the interop tests");
 }
 
 function isOlder(version: string, than: readonly [number, number]): boolean {

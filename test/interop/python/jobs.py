@@ -15,7 +15,9 @@ def write_films(catalog, table: list[str], storage_options: dict[str, str] | Non
 
 
 def backfill(catalog, table, column, **fields) -> str:
-    return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", {"column": column, **fields})["job_id"]
+    """Opens a job with one worker unless told otherwise, because each worker imports Geneva for some seconds."""
+    request = {"column": column, "concurrency": 1, **fields}
+    return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", request)["job_id"]
 
 
 def describe(catalog, job: str) -> dict:

@@ -22,7 +22,7 @@ RECOMPUTED_MAX = 0.1
 PAUSE_SECONDS = 20
 LEASE_SECONDS = 40
 # No process waits for further jobs, because an interruption ends it, too.
-OPTIONS = ("--num-cpus", "4", "--standby-minutes", "0", "--lease-seconds", str(LEASE_SECONDS), "--attempts", "50")
+OPTIONS = ("--num-cpus", "3", "--standby-minutes", "0", "--lease-seconds", str(LEASE_SECONDS), "--attempts", "50")
 
 
 class Calls:
