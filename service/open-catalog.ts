@@ -2,7 +2,7 @@ import { installDevelopmentKey, installKey } from "./auth/reserved-keys.ts";
 import { createFinishing } from "./commits/finish.ts";
 import type { Config } from "./config.ts";
 import { createDeferredWork } from "./deferred-work.ts";
-import { readSecretKeys } from "./functions/secret-keys.ts";
+import { readSecretKeys, reencryptSecrets, type SecretKeys } from "./functions/secret-keys.ts";
 import type { Log } from "./log.ts";
 import type { Catalog } from "./operations/handler.ts";
 import { createRows } from "./rows/rows.ts";
@@ -31,7 +31,7 @@ export interface Replacements {
 export async function openCatalog(config: Config, log: Log, replacements: Replacements): Promise<OpenCatalog> {
   const { wrapStore = (store) => store, wrapStorage = (storage) => storage } = replacements;
   const secretKeys = config.secretsKeyFile === undefined ? new Map() : readSecretKeys(config.secretsKeyFile);
-  const store = wrapStore(await openPrepared(config, log));
+  const store = wrapStore(await openPrepared(config, secretKeys, log));
   const storage = wrapStorage(openStorage(config));
   const finishing = createFinishing({ store, storage, log });
   const commitParts = { store, storage, finishing };
@@ -96,7 +96,7 @@ async function findCreatedTable(config: Config): Promise<string | undefined> {
 }
 
 /** Opens the database with a current schema and the keys of the configuration. */
-async function openPrepared(config: Config, log: Log): Promise<Store> {
+async function openPrepared(config: Config, secretKeys: SecretKeys, log: Log): Promise<Store> {
   const { auth, bootstrapApiKey, database, dataDir, runnerApiKey } = config;
   if (database.kind === "sqlite")
     await requireKnownDatabase(
@@ -117,6 +117,7 @@ async function openPrepared(config: Config, log: Log): Promise<Store> {
     else await store.write((session) => deleteApiKey(session, "development"));
     if (bootstrapApiKey !== undefined) await installKey(store, log, "bootstrap", bootstrapApiKey);
     if (runnerApiKey !== undefined) await installKey(store, log, "runner", runnerApiKey, "runner");
+    await reencryptSecrets(store, secretKeys, log);
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();

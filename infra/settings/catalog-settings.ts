@@ -137,7 +137,15 @@ const everywhere = {
    * identity.
    */
   environmentSecret: objectName.optional(),
-  /** A secret in the namespace of the catalog whose key `keys` contains the keys of the secrets of Functions. */
+  /**
+   * The ids of the keys that encrypt the secrets of Functions. The stack generates a key for each id. The first key
+   * encrypts, and all keys decrypt.
+   */
+  secretsKeyIds: z
+    .array(z.string().regex(/^[\w-]{1,64}$/, "must have 1 to 64 letters, digits, underscores or hyphens"))
+    .refine((ids) => ids.length > 0 && new Set(ids).size === ids.length, "must have at least one id, and none twice")
+    .default(["first"]),
+  /** A secret in the namespace of the catalog whose key `keys` contains these keys instead. */
   secretsKeySecret: objectName.optional(),
   /** The ports in addition to 443 that the catalog may call, such as that of an object store inside the network. */
   egressPorts: z.array(z.int().positive().max(65_535)).default([]),

@@ -1,7 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { CatalogError, formatIdentifier, type Identifier, messageOf } from "@tiltyard/protocol";
-import type { SecretRecord } from "../store/secrets.ts";
+import type { Log } from "../log.ts";
+import { findSecret, listSecretsOfOtherKeys, putSecret, type SecretRecord } from "../store/secrets.ts";
+import type { Store } from "../store/store.ts";
 
 const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
@@ -67,6 +69,30 @@ export function decryptSecret(keys: SecretKeys, { namespace, name, ciphertext, n
       `the secret ${formatIdentifier(secret)} cannot be decrypted with the key ${keyId} of TILTYARD_SECRETS_KEY_FILE: restore that key, or alter the secret`,
     );
   }
+}
+
+/** Encrypts the secrets of earlier keys with the first key. The log says when the earlier keys are not needed any more. */
+export async function reencryptSecrets(store: Store, keys: SecretKeys, log: Log): Promise<void> {
+  const [keyId] = keys.keys();
+  if (keyId === undefined) return;
+  const outdated = await listSecretsOfOtherKeys(store.read, keyId);
+  if (outdated.length === 0) return;
+  const unreadable = await store.write(async (session) => {
+    const failed: string[] = [];
+    for (const secret of outdated) {
+      const record = await findSecret(session, secret);
+      if (record === undefined || record.keyId === keyId) continue;
+      try {
+        await putSecret(session, { ...record, ...encryptSecret(keys, secret, decryptSecret(keys, record)) });
+      } catch (error) {
+        if (!(error instanceof CatalogError)) throw error;
+        failed.push(error.message);
+      }
+    }
+    return failed;
+  });
+  log.info({ key: keyId, secrets: outdated.length - unreadable.length }, "encrypted the secrets of earlier keys again");
+  for (const problem of unreadable) log.warn(problem);
 }
 
 function boundTo(secret: Identifier): Buffer {

@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { toPath } from "./path.ts";
+import { fromPath, toPath } from "./path.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { keyOf } from "./transactions.ts";
@@ -31,6 +31,12 @@ export async function putSecret({ db }: Session, record: SecretRecord): Promise<
 export async function deleteSecret({ db }: Session, secret: Identifier): Promise<void> {
   const { namespace, id: name } = keyOf(secret);
   await db.deleteFrom("secrets").where("namespace", "=", namespace).where("name", "=", name).execute();
+}
+
+/** Lists the secrets that another key than this one encrypts. */
+export async function listSecretsOfOtherKeys({ db }: Session, keyId: string): Promise<Identifier[]> {
+  const rows = await db.selectFrom("secrets").select(["namespace", "name"]).where("keyId", "<>", keyId).execute();
+  return rows.map(({ namespace, name }) => [...fromPath(namespace), name]);
 }
 
 /** Lists the names of the secrets in a namespace that follow a name, in order. */

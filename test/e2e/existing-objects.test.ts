@@ -15,7 +15,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { findProgram } from "../support/tools.ts";
 import { catalogImage, describeOnOurs, folderOf, inTurn, TestCluster, together, useCluster } from "./cluster.ts";
 import type { KubernetesObject, Reference } from "./kubernetes/api.ts";
-import { environmentOf } from "./kubernetes/environment.ts";
+import { environmentOf, writeMountedSecrets } from "./kubernetes/environment.ts";
 import { addPlatformNodes } from "./platform-nodes.ts";
 import { DeployedStack, engineEnvironment } from "./stack.ts";
 import { until } from "./until.ts";
@@ -371,7 +371,11 @@ describeOnOurs(
     /** Starts the catalog as a process of this test with the settings of its pod. */
     async function startCatalog(kind: "StatefulSet" | "Deployment"): Promise<TestCatalog> {
       const found = await cluster().api.get("apps/v1", kind, "tiltyard-catalog", catalogNamespace);
-      return startTestCatalog({ ...(await localEnvironment(found.spec.template.spec.containers[0])), ...local });
+      const pod = found.spec.template.spec;
+      const keys = join(folder, "secrets-keys");
+      await writeMountedSecrets(cluster().api, pod, catalogNamespace, () => keys);
+      const own = { TILTYARD_SECRETS_KEY_FILE: keys };
+      return startTestCatalog({ ...(await localEnvironment(pod.containers[0])), ...own, ...local });
     }
 
     async function localEnvironment(container: KubernetesObject["spec"]): Promise<Record<string, string>> {

@@ -151,8 +151,22 @@ describe("the catalog's pods", () => {
     expect(container.volumeMounts).toContainEqual(mount);
     const secret = { secretName: "catalog-keys", items: [{ key: "keys", path: "keys" }], defaultMode: 0o440 };
     expect(pod.volumes).toContainEqual({ name: "secrets-keys", secret });
-    const { containers, volumes } = podOf(await withCatalog({}));
-    expect(JSON.stringify([containers, volumes])).not.toMatch(/secrets-keys|SECRETS_KEY/);
+    const { all } = await withCatalog({ secretsKeySecret: "catalog-keys" });
+    expect(all("random:index/randomBytes:RandomBytes")).toEqual([]);
+  });
+
+  test("mount keys of the secrets of Functions that the stack generates, in the order of their ids", async () => {
+    const { all, one } = await withCatalog({ secretsKeyIds: ["next", "first"] });
+    expect(all("random:index/randomBytes:RandomBytes").map(({ inputs }) => inputs)).toEqual([
+      { length: 32 },
+      { length: 32 },
+    ]);
+    const { keys } = one("kubernetes:core/v1:Secret", "catalog-secrets-keys").inputs.stringData;
+    expect(keys).toMatch(/^next:[A-Za-z0-9+/]{43}=\nfirst:[A-Za-z0-9+/]{43}=$/);
+    const { volumes } = podOf(await withCatalog({}));
+    const [items, defaultMode] = [[{ key: "keys", path: "keys" }], 0o440];
+    const secret = { secretName: "catalog-secrets-keys", items, defaultMode };
+    expect(volumes).toContainEqual({ name: "secrets-keys", secret });
   });
 
   test("mount the tables of a file bucket at its path, like clients", async () => {

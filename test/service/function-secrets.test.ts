@@ -61,13 +61,19 @@ const read = (job: string, key: string, fields: object = {}, at: TestCatalog = c
 
 /** Changes the record of a secret in the database. */
 async function alterRecord(at: TestCatalog, secret: Names, change: (record: SecretRecord) => Partial<SecretRecord>) {
+  const record = await recordOf(at, secret);
   await using store = await openStore(at.database);
-  await store.write(async (session) => {
-    const record = await findSecret(session, secret);
-    if (record === undefined) throw new Error(`no secret ${secret.join("$")}`);
-    await putSecret(session, { ...record, ...change(record) });
-  });
+  await store.write((session) => putSecret(session, { ...record, ...change(record) }));
 }
+
+async function recordOf(at: TestCatalog, secret: Names): Promise<SecretRecord> {
+  await using store = await openStore(at.database);
+  const record = await findSecret(store.read, secret);
+  if (record === undefined) throw new Error(`no secret ${secret.join("$")}`);
+  return record;
+}
+
+const flip = (text: string) => (text.startsWith("A") ? "B" : "A") + text.slice(1);
 
 describe("a secret", () => {
   test("is created, altered, described, listed and dropped", async () => {
@@ -250,7 +256,6 @@ describe("the value of a secret", () => {
       foreign = { ciphertext, nonce };
       return {};
     });
-    const flip = (text: string) => (text.startsWith("A") ? "B" : "A") + text.slice(1);
     const changes: readonly ((record: SecretRecord) => Partial<SecretRecord>)[] = [
       ({ ciphertext }) => ({ ciphertext: flip(ciphertext) }),
       ({ ciphertext }) => ({ ciphertext: ciphertext.slice(0, 12) }),
@@ -279,20 +284,20 @@ describe("the value of a secret", () => {
     const { secret } = await newSecret(at);
     const { job } = await openRefresh(secret, at);
     const key = await startWithKey(job, at);
-    const keyId = async () => {
-      let found = "";
-      await alterRecord(at, secret, (record) => {
-        found = record.keyId;
-        return {};
-      });
-      return found;
-    };
+    const keyId = async () => (await recordOf(at, secret)).keyId;
     expect(await keyId()).toBe("old");
     await at.stop();
+    at = await started(old, next);
+    expect(await keyId()).toBe("old");
+    const { secret: damaged } = await newSecret(at);
+    await alterRecord(at, damaged, ({ ciphertext }) => ({ ciphertext: flip(ciphertext) }));
+    const { updatedAtMillis } = await recordOf(at, secret);
+    await at.stop();
+    // The start encrypts all secrets with the first key, and leaves those that it cannot decrypt.
     at = await started(next, "", old);
+    expect(await recordOf(at, secret)).toMatchObject({ keyId: "next", updatedAtMillis });
+    expect((await recordOf(at, damaged)).keyId).toBe("old");
     expect((await read(job, key, {}, at)).body.secrets).toEqual({ TOKEN: value });
-    await at.call("alterSecret", { id: secret, value });
-    expect(await keyId()).toBe("next");
     await at.stop();
     at = await started(next);
     expect((await read(job, key, {}, at)).body.secrets).toEqual({ TOKEN: value });

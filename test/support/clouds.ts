@@ -56,6 +56,7 @@ const outputs: Readonly<Record<string, (name: string, inputs: Values) => Values>
   }),
   "docker-build:index:Image": (_, { tags }) => ({ ref: `${Array.isArray(tags) && tags[0]}@sha256:0123` }),
   "random:index/randomId:RandomId": () => ({ hex: "0a1b2c3d" }),
+  "random:index/randomBytes:RandomBytes": (name) => ({ base64: Buffer.alloc(32, name).toString("base64") }),
   "random:index/randomPassword:RandomPassword": (name, { length }) => ({
     result: `password-of-${name}`.padEnd(Number(length), "-"),
   }),

@@ -15,6 +15,8 @@ export interface CatalogPodArgs {
   readonly serviceAccount: pulumi.Input<string>;
   /** The name of the secret with further variables. */
   readonly secret: pulumi.Input<string>;
+  /** The name of the secret with the keys of the secrets of Functions. */
+  readonly secretsKeys: pulumi.Input<string>;
   /** The role whose sessions are vended for tables; undefined if vending is disabled. */
   readonly vendingRole: pulumi.Output<string> | undefined;
   /** The containers of Litestream; undefined if it is disabled. */
@@ -64,7 +66,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   const { cluster, settings } = place;
   const isSqlite = settings.database === "sqlite";
   const { litestream } = args;
-  const keys = secretsKeysOf(place);
+  const keys = secretsKeysOf(args.secretsKeys);
   const dataMount = { name: dataVolume.name, mountPath: dataVolume.path };
   return {
     ...basePodSpec(place, args),
@@ -83,7 +85,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
         volumeMounts: [
           dataMount,
           { name: "tmp", mountPath: "/tmp" },
-          ...(keys === undefined ? [] : [keys.mount]),
+          keys.mount,
           ...(settings.volumeClaim === undefined
             ? []
             : [{ name: "tables", mountPath: cluster.services.bucketUri.apply(fileFolder) }]),
@@ -92,7 +94,7 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
     ],
     volumes: [
       { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
-      ...(keys === undefined ? [] : [keys.volume]),
+      keys.volume,
       // With PostgreSQL, the volume contains only the development keys.
       ...(isSqlite ? [] : [{ name: dataVolume.name, emptyDir: { sizeLimit: "64Mi" } }]),
       ...(isSqlite && litestream !== undefined ? [litestream.volume] : []),
@@ -103,15 +105,17 @@ export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
   } satisfies PodSpec;
 }
 
+/** The key of the Secret with the keys of the secrets of Functions, and the name of its file. */
+export const secretsKeysFile = "keys";
+const secretsKeysFolder = "/etc/tiltyard/secrets";
+
 /** Returns the volume of the keys of secrets, which only the container of the catalog mounts. */
-function secretsKeysOf({ settings }: CatalogPlace) {
-  const { secretsKeySecret: secretName } = settings;
-  if (secretName === undefined) return undefined;
-  const [name, mountPath, file] = ["secrets-keys", "/etc/tiltyard/secrets", "keys"];
+function secretsKeysOf(secretName: pulumi.Input<string>) {
+  const name = "secrets-keys";
+  const items = [{ key: secretsKeysFile, path: secretsKeysFile }];
   return {
-    file: `${mountPath}/${file}`,
-    mount: { name, mountPath, readOnly: true },
-    volume: { name, secret: { secretName, items: [{ key: file, path: file }], defaultMode: 0o440 } },
+    mount: { name, mountPath: secretsKeysFolder, readOnly: true },
+    volume: { name, secret: { secretName, items, defaultMode: 0o440 } },
   };
 }
 
@@ -141,7 +145,7 @@ function environment(
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
-    TILTYARD_SECRETS_KEY_FILE: secretsKeysOf(place)?.file,
+    TILTYARD_SECRETS_KEY_FILE: `${secretsKeysFolder}/${secretsKeysFile}`,
     ...cluster.services.podEnvironment,
     ...settings.environment,
   };

@@ -13,6 +13,7 @@ import { createCatalogAccess } from "./catalog-access.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
 import { type CatalogOptions, type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
+import { secretsKeysFile } from "./catalog-pod.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
@@ -107,6 +108,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
       serviceAccount: createServiceAccount(name, place, identity, child),
       vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
       secret: createSecret(name, place, this, databaseUrl, child),
+      secretsKeys: settings.secretsKeySecret ?? createSecretsKeys(name, place, this, child),
       litestream: backups && createLitestream(name, place, backups, child),
     };
     createCatalogWorkload(name, place, pod, child);
@@ -147,6 +149,23 @@ function createServiceAccount(
     { metadata: { ...metadataOf(place), annotations }, automountServiceAccountToken: false },
     child,
   ).metadata.name;
+}
+
+/** Creates the keys of the secrets of Functions. Different ids create a new secret and thus new pods. */
+function createSecretsKeys(
+  name: string,
+  { namespace, settings }: CatalogPlace,
+  parent: pulumi.Resource,
+  child: Child,
+): pulumi.Output<string> {
+  const lines = settings.secretsKeyIds.map((id) => {
+    const { base64 } = new random.RandomBytes(`${name}-secrets-key-${id}`, { length: 32 }, { parent });
+    return pulumi.interpolate`${id}:${base64}`;
+  });
+  const stringData = { [secretsKeysFile]: pulumi.secret(pulumi.all(lines).apply((each) => each.join("\n"))) };
+  const metadata = { namespace, labels: catalogLabels };
+  return new kubernetes.core.v1.Secret(`${name}-secrets-keys`, { metadata, type: "Opaque", stringData }, child).metadata
+    .name;
 }
 
 /** Creates the secret variables. Different values create a new secret and thus new pods. */

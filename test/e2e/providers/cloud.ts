@@ -36,6 +36,7 @@ const replacedWhenChanged: Readonly<Record<string, readonly string[]>> = {
   "aws:autoscaling/tag:Tag": ["autoscalingGroupName", "tag.key"],
   "aws:s3/bucket:Bucket": ["bucket", "bucketPrefix"],
   "random:index/randomPassword:RandomPassword": ["length", "special", "keepers"],
+  "random:index/randomBytes:RandomBytes": ["length", "keepers"],
 };
 
 const provider: Provider = {
@@ -84,6 +85,8 @@ function outputsOf({ type, name }: Resource, inputs: Values): Values {
 function ownOutputs(type: string, resource: string, inputs: Values): Values {
   if (type === "random:index/randomPassword:RandomPassword")
     return { result: { ...secretMark, value: randomBytes(64).toString("hex").slice(0, Number(inputs.length)) } };
+  if (type === "random:index/randomBytes:RandomBytes")
+    return { base64: { ...secretMark, value: randomBytes(Number(inputs.length)).toString("base64") } };
   if (type === "gcp:container/cluster:Cluster") {
     const { server, certificate } = readCurrentContext(process.env.TILTYARD_E2E_KUBECONFIG);
     return { endpoint: server.replace("https://", ""), masterAuth: { clusterCaCertificate: certificate } };

@@ -4,7 +4,7 @@ import { unusedPort } from "../../../client/unused-port.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
-import { environmentOf } from "../kubernetes/environment.ts";
+import { environmentOf, writeMountedSecrets } from "../kubernetes/environment.ts";
 import { until } from "../until.ts";
 import { catalogNamespace, cluster } from "./shared-stack.ts";
 
@@ -35,6 +35,7 @@ export async function startDeployedCatalog(): Promise<DeployedCatalog> {
     const mounts: { mountPath: string }[] = pod.containers[0].volumeMounts;
     return mounts.some(({ mountPath }) => value.startsWith(mountPath)) ? localPath(value) : value;
   };
+  await writeMountedSecrets(cluster().api, pod, catalogNamespace, localPath);
   const port = await unusedPort();
   const url = `http://127.0.0.1:${port}`;
   const given = Object.entries(await environmentOf(cluster().api, pod.containers[0], catalogNamespace));

@@ -15,7 +15,7 @@ def write_films(catalog, table: list[str], storage_options: dict[str, str] | Non
 
 
 def backfill(catalog, table, column, **fields) -> str:
-    """Opens a job with one worker unless told otherwise, because each worker imports Geneva for some seconds."""
+    """Opens a job with one worker unless a field says otherwise, because each worker imports Geneva for some seconds."""
     request = {"column": column, "concurrency": 1, **fields}
     return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", request)["job_id"]
 
