@@ -44,7 +44,9 @@ const domain = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a
 const domainMax = 253;
 const domainName = (message: string) => z.string().max(domainMax).regex(domain, message);
 export const labelDomain = domainName("must be a domain, e.g. ray.example.com");
-export const hostName = domainName("must be the name of a host, e.g. catalog.example.com");
+const hostMessage = "must be the name of a host, e.g. catalog.example.com";
+/** The name of a host. Kubernetes refuses an address, whose last part has no letter. */
+export const hostName = domainName(hostMessage).refine((name) => /[a-z][^.]*$/.test(name), hostMessage);
 
 /** The grammar of references to images: a host, a path, a tag and a digest. */
 const imageGrammar = new RegExp(

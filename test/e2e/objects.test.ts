@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { versions as pinned } from "../../infra/versions.ts";
 import { deployed, type Settings } from "../support/stack.ts";
 import { read } from "../support/tools.ts";
 import { describeOnOurs, folderOf, useCluster } from "./cluster.ts";
+import { acceptedSettings, generatedSetting } from "./generated-settings.ts";
 import { type GoModule, moduleFolder, moduleVersion } from "./go-modules.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
 import { installDefinitions, monitoringDefinitions } from "./kubernetes/definitions.ts";
@@ -38,6 +40,17 @@ const stacks: readonly (readonly [variant: string, catalog: object, settings: Se
   ["gke", { oidc, database: "postgres", ingress: { ...ingress, className: "gce-internal" } }, onGke],
   ["eks", { litestream: true }, settingsFor([arn])],
   ["eks", { oidc, database: "postgres", vendCredentials: true, gateway }, settingsFor([arn])],
+];
+
+/** The number of generated settings of a stack. */
+const settingsPerStack = 25;
+/** The number of other stacks to generate. The same ones are generated without it. */
+const { TILTYARD_E2E_GENERATED: moreStacks } = process.env;
+const generation = moreStacks === undefined ? { numRuns: 10, seed: 1 } : { numRuns: Number(moreStacks) };
+const generatedStacks: readonly (readonly [variant: string, settings: Settings])[] = [
+  ["existing", { catalog: { image } }],
+  ["gke", { clientPrincipals: ["user:a@example.com"] }],
+  ["eks", { clientPrincipals: [arn] }],
 ];
 
 interface Chart {
@@ -87,6 +100,20 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
     expect(objects.length).toBeGreaterThan(20);
     expect(await refusals(objects)).toEqual([]);
   });
+
+  test.each(generatedStacks)(
+    "are accepted by the API server with all values that the settings of %s accept",
+    async (variant, base) => {
+      const settings = fc.array(generatedSetting, { minLength: settingsPerStack, maxLength: settingsPerStack });
+      const property = fc.asyncProperty(settings, async (generated) => {
+        const accepted = acceptedSettings(variant, base, generated);
+        const { resources } = await deployed(variant, accepted);
+        const objects = resources.filter(({ type }) => isObject(type)).map(({ inputs }) => inputs as KubernetesObject);
+        expect(await refusals(objects), JSON.stringify(accepted)).toEqual([]);
+      });
+      await fc.assert(property, generation);
+    },
+  );
 
   test.each(charts)("are accepted by the API server when the chart of $release renders them", async (chart) => {
     const { release, folder, version } = chart;
