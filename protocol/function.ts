@@ -68,6 +68,7 @@ export const FunctionDefinition = z.object({
       .optional()
       .describe("The packages with their versions as pip names them, such as `numpy>=2`."),
     env: map(text(characters.path), items.outputs).optional().describe("The environment variables of the function."),
+    gpu: z.boolean().optional().describe("Whether each worker of the function needs a GPU."),
   }),
   secret_bindings: list(SecretBinding, secretsMax)
     .optional()

@@ -30,6 +30,7 @@ const JobFunction = z
     python_version: z.string().describe("The minor version of Python."),
     packages: z.array(z.string()).describe("The requirements of pip; those of the runner if there are none."),
     env: z.record(z.string(), z.string()).describe("The environment variables of the function."),
+    gpu: z.boolean().describe("Whether each worker needs a GPU."),
     secrets: z.array(z.string()).describe("The environment variables with secrets, which ReadJobSecrets returns."),
     inputs: z
       .array(z.object({ parameter: z.string().describe("The name of the parameter."), path: z.string() }))

@@ -73,7 +73,6 @@ export const createFunction = defineContract({
             channels: names.optional().describe("The channels of conda."),
           })
           .describe("The packages of the function."),
-        gpu: z.boolean().optional().describe("Must be absent or false."),
       })
       .describe("The environment of the function."),
     secret_bindings,

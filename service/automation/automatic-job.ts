@@ -24,8 +24,10 @@ import { listGrantsOf } from "../store/grants.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { prepareRefresh } from "../views/refresh.ts";
 
-interface Parts extends CommitParts {
+export interface JobPreparationParts extends CommitParts {
   readonly rows: Rows;
+  /** The Ray clusters in the runner's file. */
+  readonly rayClusters: readonly string[];
 }
 
 /**
@@ -35,7 +37,7 @@ interface Parts extends CommitParts {
  * change.
  */
 export async function automaticJob(
-  parts: Parts,
+  parts: JobPreparationParts,
   table: TableRecord,
   { kind, target, principal }: Automation,
   policies: Policy,
@@ -55,7 +57,7 @@ export async function automaticJob(
     case "backfill": {
       const request = { id: identifier, delimiter: defaultDelimiter, column: target };
       const { manifest, binding } = await checkBackfill(rows, { ...request, caller });
-      const bound = binding === undefined ? {} : await requireRefreshable(store, table, binding, request);
+      const bound = binding === undefined ? {} : await requireRefreshable(parts, table, binding, request);
       return jobOf(contracts.alterTableBackfillColumns, { column: target, manifest, ...bound });
     }
     case "refresh": {

@@ -1,16 +1,14 @@
 import { CatalogError, defaultRowsPerFragment, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
 import { indexPolicyOf, type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
 import type { NewJob } from "../jobs/job.ts";
 import { doesTheSame, type JobParts, openOnce } from "../jobs/open-job.ts";
 import type { Log } from "../log.ts";
-import type { Rows } from "../rows/rows.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
 import { findDroppedTable } from "../store/dropped-tables.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
-import { automaticJob, isObstacle } from "./automatic-job.ts";
+import { automaticJob, isObstacle, type JobPreparationParts } from "./automatic-job.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
@@ -18,8 +16,7 @@ const runningPollMs = 5_000;
 /** The interval at which a job that waits for its schedule or its interval checks whether it is still due. */
 const laterPollMs = 600_000;
 
-export interface AutomationParts extends CommitParts, JobParts {
-  readonly rows: Rows;
+export interface AutomationParts extends JobPreparationParts, JobParts {
   readonly log: Log;
   /** The delay between a commit and its job, so that several commits share a job. */
   readonly automationDelayMs: number;

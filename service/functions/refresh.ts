@@ -1,10 +1,18 @@
 import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
-import { findBinding } from "../store/functions.ts";
+import { findBinding, findFunctionById } from "../store/functions.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 
 type Request = Pick<RequestOf<typeof contracts.alterTableBackfillColumns>, "id" | "column"> &
   Readonly<Record<string, unknown>>;
+
+/** The Ray cluster of the runner's file that runs Functions with a GPU unless a request names another one. */
+const gpuCluster = "gpu";
+
+interface Parts {
+  readonly store: Store;
+  readonly rayClusters: readonly string[];
+}
 
 /** The fields of a request that the refresh of a column of a Function observes. */
 const observed = ["id", "database", "indexName", "delimiter", "identity", "context", "branch", "column"];
@@ -17,12 +25,12 @@ const ofJob = ["cluster", "priority", "timeout_seconds", "read_version"];
  * @throws CatalogError InvalidInput if the Function was dropped; Unsupported for options.
  */
 export async function requireRefreshable(
-  store: Store,
+  { store, rayClusters }: Parts,
   { id }: TableRecord,
   bindingId: string,
   request: Request,
-): Promise<{ readonly column: string; readonly function_binding: string }> {
-  const { column } = request;
+): Promise<{ readonly column: string; readonly function_binding: string; readonly cluster?: string }> {
+  const { column, cluster } = request;
   const given = Object.entries(request).find(
     ([name, value]) => value !== undefined && value !== null && !observed.includes(name) && !ofJob.includes(name),
   );
@@ -33,8 +41,15 @@ export async function requireRefreshable(
     );
   const binding = await findBinding(store.read, bindingId);
   const [first] = binding?.outputs ?? [];
-  if (binding?.tableId === id && first !== undefined && binding.outputs.some((each) => each.column === column))
-    return { column: first.column, function_binding: binding.id };
+  if (binding?.tableId === id && first !== undefined && binding.outputs.some((each) => each.column === column)) {
+    const bound = await findFunctionById(store.read, binding.functionId);
+    const needsGpu = bound?.definition.runtime.gpu === true;
+    return {
+      column: first.column,
+      function_binding: binding.id,
+      ...(needsGpu && cluster === undefined && rayClusters.includes(gpuCluster) && { cluster: gpuCluster }),
+    };
+  }
   throw new CatalogError(
     "InvalidInput",
     `column: the function of ${column} was dropped. Drop the column and add it again`,

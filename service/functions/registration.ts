@@ -67,6 +67,7 @@ export function parseRegistration(request: Request): Registration {
       python_version: runtime.python_version,
       ...(packages.length > 0 && { packages }),
       env: Object.fromEntries(env),
+      ...(runtime.gpu && { gpu: true }),
     },
     ...(secrets.length > 0 && { secret_bindings: secrets }),
   };
@@ -79,12 +80,11 @@ export function fieldsOfOutput(output: FunctionDefinition["signature"]["output"]
   return output.kind === "scalar" ? [{ ...output, name: "" }] : output.fields;
 }
 
-function requireSupported({ kind, environment, gpu }: Request["runtime"]): void {
-  if (kind === "python_v2" || gpu)
-    throw unsupported("runtime.gpu: this catalog does not run Functions on GPUs. Omit gpu");
+function requireSupported({ kind, environment }: Request["runtime"]): void {
   if (environment.kind === "conda")
     throw unsupported("runtime.environment: this catalog creates no conda environments. Omit conda");
-  if (kind !== "python" || environment.kind !== "pip")
+  // LanceDB's client sends the second kind for a GPU.
+  if (!["python", "python_v2"].includes(kind) || environment.kind !== "pip")
     throw unsupported(`runtime: Functions run with Python and pip, not with ${kind} and ${environment.kind}`);
 }
 

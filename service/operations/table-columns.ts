@@ -215,7 +215,7 @@ export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = a
   const { table } = await openBranch(catalog, request);
   requireMain(request);
   const stored = await checkBackfill(rows, { ...request, caller });
-  const bound = stored.binding === undefined ? {} : await requireRefreshable(store, table, stored.binding, request);
+  const bound = stored.binding === undefined ? {} : await requireRefreshable(catalog, table, stored.binding, request);
   const named = await resolveNames(catalog, { ...request, caller });
   const completed = { ...request, manifest: stored.manifest, ...bound, ...named };
   const contract = contracts.alterTableBackfillColumns;

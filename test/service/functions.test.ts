@@ -139,7 +139,6 @@ describe("a Function", () => {
       { runtime: { environment: { kind: "pip", packages: ["numpy", other] } } },
     ]),
     ["conda", 406, "conda", { runtime: { environment: { kind: "conda", packages: ["numpy"], channels: [] } } }],
-    ["a GPU", 406, "gpu", { runtime: { kind: "python_v2", gpu: true } }],
     ["another runtime", 406, "java", { runtime: { kind: "java" } }],
     ["a blob", 406, "blob", { signature: { inputs: [field("value", "blob_v2")] } }],
     ["an unknown type", 400, unsupported, { signature: { inputs: [field("value", unsupported)] } }],
@@ -442,7 +441,14 @@ describe("a refresh", () => {
     const { artifact } = functionRegistration();
     expect(described).toEqual({
       ...{ name: "f", version: 1, binding: expect.any(String), kind: "python_callable", entrypoint: "f" },
-      ...{ content: artifact.content.data, python_version: "3.12", packages: ["numpy>=2"], env: {}, secrets: [] },
+      ...{
+        content: artifact.content.data,
+        python_version: "3.12",
+        packages: ["numpy>=2"],
+        env: {},
+        gpu: false,
+        secrets: [],
+      },
       inputs: [{ parameter: "value", path: "title" }],
       input_types: ofTitles.signature.inputs,
       output: struct,

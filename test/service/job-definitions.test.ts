@@ -1,6 +1,7 @@
 import { Table as ArrowTable, Field, List, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useCatalog } from "../support/catalog.ts";
+import { functionColumns, registerFunction } from "../support/functions.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog({ TILTYARD_RAY_CLUSTERS: "default,gpu" });
@@ -84,6 +85,24 @@ describe("a request for a job", () => {
 
   test("names a cluster of the runner, which a definition of that name does not replace", async () => {
     expect(await parametersOf({ cluster: "gpu" })).toEqual({ column: "twice", cluster: "gpu" });
+  });
+
+  test("runs a Function with a GPU on the cluster gpu, unless it names another one", async () => {
+    const id = await createFilms(catalog);
+    const [namespace = ""] = id;
+    const plain = await registerFunction(catalog, [namespace, "f"]);
+    const version = await registerFunction(catalog, [namespace, "f"], { runtime: { kind: "python_v2", gpu: true } });
+    expect([plain.version, version.version]).toEqual(["1", "2"]);
+    const columns = functionColumns(version, { value: "id" }, { $value: "c" });
+    expect((await catalog.call("remoteAlterTableAddColumns", { id, ...columns })).status).toBe(200);
+    for (const cluster of [undefined, "default"]) {
+      const { job_id } = (await catalog.call("alterTableBackfillColumns", { id, column: "c", cluster })).body;
+      const job = job_id.split("$");
+      const { parameters } = (await catalog.call("describeJob", { id: job })).body.job;
+      expect(parameters.cluster).toBe(cluster ?? "gpu");
+      expect((await catalog.call("describeJobFunction", { id: job })).body.function.gpu).toBe(true);
+      await catalog.call("cancelJob", { id: job });
+    }
   });
 
   test.each([

@@ -63,6 +63,7 @@ async function openOther(
     rows,
     log,
     isolatedNamespaces: [],
+    rayClusters: [],
     openJobMaxima: { perPrincipal: openJobsMax, perNamespace: openJobsMax },
     ...times,
   };

@@ -34,6 +34,7 @@ export const describeJobFunction: Handler<"describeJobFunction"> = async ({ id }
       python_version: runtime.python_version,
       packages: [...(runtime.packages ?? [])],
       env: { ...runtime.env },
+      gpu: runtime.gpu ?? false,
       secrets: [...secretsOf(bound.definition).keys()],
       inputs: [...binding.inputs],
       input_types: signature.inputs,

@@ -64,7 +64,6 @@ def test_registration_reports_environments_that_the_catalog_does_not_build(remot
         "2.7": {"python_version": "2.7"},
         "must be a package": {"pip": ["numpy @ https://example.com/numpy.whl"]},
         "conda": {"conda": ["numpy"]},
-        "gpu": {"gpu": True},
     }
     for word, environment in environments.items():
         with pytest.raises(Exception, match=word):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import geneva
+import lancedb
 import pyarrow as pa
 import pytest
 from catalog import PROJECT, Catalog
@@ -96,6 +97,29 @@ def test_a_job_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, fil
     found = run_without_gpu(catalog, backfill(catalog, films, "length"))
     needs = "the function of length needs 1 CPUs, 1 GPUs, and no worker of this Ray cluster"
     assert needs in found["reason"]
+
+
+def test_a_refresh_whose_lancedb_function_needs_a_gpu_fails_at_once_without_one(catalog, films):
+    def size(title: str) -> int:
+        return len(title)
+
+    remote = lancedb.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    function = remote.create_function(lancedb.udf(size, gpu=True), namespace_path=films[:-1])
+    table = remote.open_table(films[-1], namespace_path=films[:-1])
+    table.add_columns({"size": function(title=lancedb.col("title"))})
+    reason = run_without_gpu(catalog, table.refresh_column_async("size").id)["reason"]
+    assert "size version 1 needs 1 CPUs, 1 GPUs, and no worker of this Ray cluster has that" in reason
+
+
+def test_functions_with_a_gpu_have_as_many_workers_as_a_local_ray_has_gpus(monkeypatch):
+    gpu = Resources(1, 1)
+    monkeypatch.setattr("ray.init", lambda **_: None)
+    monkeypatch.delenv(WORKERS, raising=False)
+    monkeypatch.setattr("ray.cluster_resources", lambda: {"CPU": 8.0, "GPU": 2.0, "memory": GIB})
+    assert (task_slots(None, "f", gpu), task_slots(1, "f", gpu), task_slots(None)) == (2, 1, 7)
+    monkeypatch.setattr("ray.cluster_resources", lambda: {"CPU": 8.0, "memory": GIB})
+    with pytest.raises(JobError, match="f needs 1 CPUs, 1 GPUs"):
+        task_slots(None, "f", gpu)
 
 
 def view_of_rows(db, name, query):

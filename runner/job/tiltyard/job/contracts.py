@@ -98,6 +98,7 @@ class JobFunction(TypedDict):
     python_version: str
     packages: list[str]
     env: dict[str, str]
+    gpu: bool
     secrets: list[str]
     inputs: list[JobFunctionInputs]
     input_types: list[FunctionField]

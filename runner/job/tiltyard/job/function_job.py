@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiltyard.connection import connection
-from tiltyard.job import contracts, ray_tasks
+from tiltyard.job import contracts, needs, ray_tasks
 from tiltyard.job.catalog_job import CatalogJob, as_text
 from tiltyard.job.function_child import MODULE, FunctionFailure, Start
 from tiltyard.job.function_environment import Requirements, resolved
@@ -46,7 +46,9 @@ def refresh(job: Job, report: Report) -> Result:
     records = {each["fragment_id"]: Record(each["signature"], each["rows"]) for each in function["fragments"]}
     # All workers of an attempt have the same values, also if a secret is altered meanwhile.
     secrets = catalog.read_secrets({"attempt": job.attempt, "claim": job.claim}) if function["secrets"] else {}
-    pool = RayPool(spec, job.table, ray_tasks.task_slots(job.integer("concurrency")), secrets)
+    resources = needs.Resources(cpus=1, gpus=1 if function["gpu"] else 0)
+    slots = ray_tasks.task_slots(job.integer("concurrency"), _title(function), resources)
+    pool = RayPool(spec, job.table, slots, secrets, resources)
     try:
         return Refresh(columns, lambda: open_table(job), pool, Recorder(job, catalog), report).run(records)
     finally:
@@ -97,6 +99,7 @@ def _spec_of(function: contracts.JobFunction, schema: Any, requirements: Require
     return FunctionSpec(
         start,
         function["env"],
+        function["gpu"],
         {each["parameter"]: quoted(each["path"]) for each in function["inputs"]},
         [
             each["parameter"]
@@ -176,8 +179,16 @@ def open_version(table: list[str], version: int) -> Any:
 class RayPool:
     """Actors with one worker each. The part of an actor that died is computed again by another one."""
 
-    def __init__(self, spec: FunctionSpec, table: list[str], slots: int, secrets: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        table: list[str],
+        slots: int,
+        secrets: Mapping[str, str],
+        resources: needs.Resources,
+    ) -> None:
         self.slots = slots
+        self._resources = resources
         self._secrets = secrets
         self._spec = spec
         self._table = table
@@ -225,7 +236,8 @@ class RayPool:
     def _start(self) -> Any:
         import ray
 
-        actor = ray.remote(num_cpus=1)(Worker).remote(self._spec, functools.partial(open_version, self._table))
+        worker = ray.remote(num_cpus=self._resources.cpus, num_gpus=self._resources.gpus)(Worker)
+        actor = worker.remote(self._spec, functools.partial(open_version, self._table))
         # Ray's head stores the arguments of constructors. It sends those of methods to the actor alone.
         actor.receive_secrets.remote(*self._secrets.items())
         return actor

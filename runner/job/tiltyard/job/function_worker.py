@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ class FunctionSpec:
 
     start: Start
     environment: dict[str, str]
+    # The function sees the GPU that Ray reserves for its worker.
+    gpu: bool
     # The SQL of each input by its parameter, in the order of the parameters.
     inputs: dict[str, str]
     # The parameters that need a value: the function is not called for rows in which one of them is null.
@@ -96,11 +99,12 @@ class Worker:
 
     def _started(self) -> FunctionProcess:
         spec = self._spec
+        environment = {**_visible_gpu(), **spec.environment} if spec.gpu else spec.environment
         if spec.requirements is None:
-            return FunctionProcess(spec.start, spec.environment, secrets=self._secrets)
+            return FunctionProcess(spec.start, environment, secrets=self._secrets)
         self._environment = Environment(spec.requirements)
         python = self._environment.python
-        return FunctionProcess(spec.start, spec.environment, secrets=self._secrets, python=python)
+        return FunctionProcess(spec.start, environment, secrets=self._secrets, python=python)
 
     def _compute(self, process: FunctionProcess, piece: Piece) -> Computed:
         import pyarrow as pa
@@ -150,3 +154,8 @@ class Worker:
         for name in incomplete[1:]:
             is_called = pc.and_(is_called, pc.is_valid(inputs[name]))
         return pa.array(pc.indices_nonzero(is_called).to_pylist(), pa.int64())
+
+
+def _visible_gpu() -> dict[str, str]:
+    """Returns the variable by which Ray assigns a GPU to its worker."""
+    return {name: value for name, value in os.environ.items() if name == "CUDA_VISIBLE_DEVICES"}

@@ -16,20 +16,25 @@ DRIVER_CPUS = 1
 AUTOSCALED_TASKS = 8
 
 
-def task_slots(wanted: int | None) -> int:
+def task_slots(wanted: int | None, what: str = "a task", resources: needs.Resources = TASK) -> int:
     """Returns the number of concurrent tasks with one CPU each, at most the wanted number.
 
-    Raises JobError if no worker of the Ray cluster has a CPU.
+    Raises JobError if no worker of the Ray cluster has the resources of one.
     """
     import ray
 
     ray.init(ignore_reinit_error=True, log_to_driver=True)
     found = needs.workers()
     if found is not None:
-        needs.require("a task", TASK, found)
+        needs.require(what, resources, found)
         return AUTOSCALED_TASKS if wanted is None else max(1, wanted)
-    cpus = max(1, int(ray.cluster_resources().get("CPU", 1)) - DRIVER_CPUS)
-    return cpus if wanted is None else max(1, min(wanted, cpus))
+    present = ray.cluster_resources()
+    slots = max(1, int(present.get("CPU", 1)) - DRIVER_CPUS)
+    if resources.gpus:
+        here = needs.Resources(present.get("CPU", 0), present.get("GPU", 0), present.get("memory", 0))
+        needs.require(what, resources, {"this Ray": here})
+        slots = min(slots, int(here.gpus))
+    return slots if wanted is None else max(1, min(wanted, slots))
 
 
 def run_tasks(task: Callable[[Item], Done], items: Sequence[Item], at_once: int) -> Iterator[Done]:
