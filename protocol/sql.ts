@@ -18,32 +18,38 @@ export const sqlBounds = {
   depth: 32,
   /** The factor by which nested functions may lengthen a value. */
   growth: 65_536,
-  /** The length of one argument of a function whose cost is the product of the lengths of its arguments. */
+  /** The length of one argument of a function whose cost is the product of the lengths of its arguments, and of a pattern. */
   factor: 256,
 } as const;
 
-/** Matches one token after any white space and comments: a number, a word, a string or quoted name, or an operator. */
+/**
+ * Matches one token: a number, a word, a string or quoted name, white space, a comment, or an operator. Letters and white
+ * space are those of Rust, in which Lance's tokenizer is written.
+ */
 const tokens = new RegExp(
   [
     /\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?/,
-    /[A-Za-z_@\u0080-\uffff][\w$@\u0080-\uffff]*/,
+    /[\p{Alphabetic}_@#][\p{Alphabetic}\d_$@#]*/u,
     /'(?:[^']|'')*(?:'|$)/,
     /"(?:[^"]|"")*(?:"|$)/,
     /`(?:[^`]|``)*(?:`|$)/,
     /\$(\w*)\$[\s\S]*?(?:\$\1\$|$)/,
-    /\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/,
-    /::|\|\||[<>=!]+/,
+    /\p{White_Space}+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/u,
+    /::|\|\||[<>=!]*~+\*?|[<>=!]+/,
     /[\s\S]/,
   ]
     .map(({ source }) => source)
     .join("|"),
-  "y",
+  "uy",
 );
 
 const connectives = new Set(["and", "or", "when", "then", "else"]);
 const operatorWords = new Set([
   ...["not", "is", "in", "like", "ilike", "similar", "rlike", "regexp", "between", "div", "xor", "escape", "as"],
 ]);
+
+/** The operators before a pattern, whose cost is the product of the lengths of the text and of the pattern. */
+const patternWords = new Set(["like", "ilike", "similar", "rlike", "regexp"]);
 
 /** The functions with a length as a numeric argument, and the index of that argument; -1 for every argument. */
 const lengths: Readonly<Record<string, number>> = {
@@ -62,7 +68,12 @@ const products: Readonly<Record<string, readonly number[]>> = {
   ...{ levenshtein: [0, 1], strpos: [1], instr: [1], contains_tokens: [1] },
   ...{ trim: [1], btrim: [1], ltrim: [1], rtrim: [1] },
   ...{ array_has_all: [0, 1], list_has_all: [0, 1] },
+  ...{ array_has_any: [0, 1], list_has_any: [0, 1], arrays_overlap: [0, 1] },
+  ...{ array_to_string: [0, 1], array_join: [0, 1], list_join: [0, 1], list_to_string: [0, 1] },
+  ...{ regexp_like: [0, 1], regexp_match: [0, 1], regexp_count: [0, 1], regexp_instr: [0, 1], regexp_replace: [0, 1] },
 };
+/** The functions with a path in JSON as their second argument. Each `**` of a path examines all levels again. */
+const jsonPaths = ["json_extract", "json_exists", "json_array_contains", "json_array_length"];
 /** The functions that apply a regular expression again after each match. */
 const repeated = ["regexp_count", "regexp_instr", "regexp_replace"];
 /** Matches a text that is a regular expression with an unbounded repetition at its end only, so that each match is cheap. */
@@ -130,15 +141,22 @@ export function problemOfSql(sql: string): string | undefined {
 
   /** The previous token if it was a name. A parenthesis after it begins a call. */
   let name = "";
+  /** The operator before this token if it has a pattern. */
+  let pattern = "";
   tokens.lastIndex = 0;
   for (let match = tokens.exec(sql); match !== null && problem === undefined; match = tokens.exec(sql)) {
     const [token] = match;
-    const first = token.charAt(0);
+    const first = String.fromCodePoint(token.codePointAt(0) ?? 0);
     seen += 1;
     if (seen > sqlBounds.tokens) return `has more than ${sqlBounds.tokens} tokens`;
     const before = name;
-    if (/^\s|^--|^\/\*/.test(token)) continue;
+    if (/^\p{White_Space}|^--|^\/\*/u.test(token)) continue;
     name = "";
+    if (pattern !== "" && token.toLowerCase() !== "to") {
+      if (first !== "'" || token.length - 2 > sqlBounds.factor)
+        problem = `${pattern}: its pattern must be a text of up to ${sqlBounds.factor} characters`;
+      pattern = "";
+    }
     if (isDigit(first)) note(top, Number(token.replaceAll("_", "")));
     else if (first === "'" || (first === "$" && token.length > 1)) note(top, token);
     else if (first === '"' || first === "`") {
@@ -148,8 +166,10 @@ export function problemOfSql(sql: string): string | undefined {
       const word = token.toLowerCase();
       note(top, undefined);
       if (connectives.has(word)) count(0);
-      else if (operatorWords.has(word)) count(top.chain + 1);
-      else if (word === "case") open(frameOf("", true));
+      else if (operatorWords.has(word)) {
+        count(top.chain + 1);
+        if (patternWords.has(word)) pattern = word;
+      } else if (word === "case") open(frameOf("", true));
       else if (word === "end" && top.isCase) close();
       else if (word === "from" && top.name === "trim") problem = "trim: write btrim(text, characters) instead";
       else name = word;
@@ -162,6 +182,7 @@ export function problemOfSql(sql: string): string | undefined {
       if (isBounded(top.name)) top.args.push(emptyArgument());
     } else {
       count(top.chain + 1);
+      if (token.includes("~")) pattern = token;
       // A sign before a number is part of the literal.
       // For `left`, it means the length of the rest.
       if (!((token === "-" || token === "+") && top.args.at(-1)?.isEmpty) || top.name === "left") note(top, undefined);
@@ -170,7 +191,7 @@ export function problemOfSql(sql: string): string | undefined {
   return problem;
 }
 
-const isName = /[A-Za-z_@\u0080-\uffff]/;
+const isName = /[\p{Alphabetic}_@#]/u;
 
 function isDigit(character: string): boolean {
   return character >= "0" && character <= "9";
@@ -178,7 +199,7 @@ function isDigit(character: string): boolean {
 
 const measured = new Set([
   ...[lengths, products].flatMap((names) => Object.keys(names)),
-  ...[...replacing, ...repeated, "arrow_cast", "left", "make_array", "["],
+  ...[...replacing, ...repeated, ...jsonPaths, "arrow_cast", "left", "make_array", "["],
 ]);
 
 /** Reports whether the arguments of a function determine its cost or the length of its result. */
@@ -203,13 +224,16 @@ function problemOfProduct(name: string, args: readonly Argument[]): string | und
     typeof literal === "string"
       ? literal.length - 2 <= sqlBounds.factor
       : parts <= 2 && lengthMax !== undefined && lengthMax <= sqlBounds.factor;
-  const indices = ownValue(products, name);
-  if (indices !== undefined) {
-    const factors = indices.flatMap((index) => args[index] ?? []);
-    if (factors.length === 0 || factors.some(isShort)) return undefined;
+  const [text, pattern, replacement] = args;
+  const factors = (ownValue(products, name) ?? []).flatMap((index) => args[index] ?? []);
+  if (factors.length > 0 && !factors.some(isShort))
     return `${name}: its cost is the product of the lengths of its arguments. Write one as a text or an array of up to ${sqlBounds.factor} items, or as left(..., ${sqlBounds.factor})`;
-  }
-  const [text, pattern] = args;
+  if (jsonPaths.includes(name) && (typeof pattern?.literal !== "string" || pattern.literal.split("**").length > 2))
+    return `${name}: its path must be a text with at most one **`;
+  // The growth of a literal counts by its length.
+  const isFixed = replacement === undefined || typeof replacement.literal === "string" || isShort(replacement);
+  if (replacing.includes(name) && !isFixed && !(text && isShort(text)))
+    return `${name}: the length of its result is the product of the lengths of its arguments. Write the replacement as a text, or as left(..., ${sqlBounds.factor})`;
   if (!repeated.includes(name) || text === undefined || isShort(text)) return undefined;
   if (name === "regexp_replace" && args.length < 4) return undefined;
   if (typeof pattern?.literal === "string" && cheapPattern.test(pattern.literal)) return undefined;
