@@ -53,7 +53,7 @@ interface JobRequest extends Omit<Change, "objects" | "properties"> {
 
 /** Prepares a job on a table. @throws CatalogError InvalidInput if the parameters are too long. */
 export function prepareJob({ table, parameters, author, ...change }: JobRequest): NewJob {
-  requireFitting("the job's parameters", parameters, propertiesLengthMax);
+  requireFitting("the job's parameters", parameters, definitionLengthMax);
   const own = Object.entries(parameters).filter(([name]) => !name.startsWith(viewDefinitionPrefix));
   requireFitting("the job's parameters", Object.fromEntries(own), parametersLengthMax);
   const { names, opened } = newTransaction({ ...change, objects: [table] });
@@ -143,7 +143,11 @@ export function hasProgressed(before: JobRecord["progress"], after: JobRecord["p
 }
 
 /** Returns the principal that the audit names for the changes of a job: the job and its opener. */
-export function principalOfJob({ namespace, id, principal }: TransactionRecord): string {
+export function principalOfJob({
+  namespace,
+  id,
+  principal,
+}: Pick<TransactionRecord, "namespace" | "id" | "principal">): string {
   return `${jobPrefix}${formatIdentifier([...namespace, id])} for ${principal}`;
 }
 
@@ -156,8 +160,8 @@ const moves: Record<TransactionStatus, readonly TransactionStatus[]> = {
   Canceled: [],
 };
 
-/** The maximum length of the parameters of a job as JSON, and of its properties. */
-export const propertiesLengthMax = 224 * 1024;
+/** The maximum length of the parameters of a job as JSON. */
+const definitionLengthMax = 224 * 1024;
 /** The maximum length of the parameters without the definition of a view. The longest are manifests, of some KiB. */
 const parametersLengthMax = 64 * 1024;
 

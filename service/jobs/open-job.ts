@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { requireTable } from "../domain/require.ts";
 import type { TableChange } from "../domain/transaction.ts";
-import { findJobById, findOpenJobs, type JobSummaryRecord } from "../store/jobs.ts";
+import { findJobById, findOpenJobs, type OpenJobRecord } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { type NewJob, type OpenJobMaxima, prepareJob, requireNameable } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
@@ -68,7 +68,7 @@ export async function requireNoOpenBackfill(store: Store, identifier: Identifier
 
 /** Reports whether an open job does the work of another one on its table, for the same column if it fills one. */
 export function doesTheSame(
-  open: Pick<JobSummaryRecord, "operation" | "column">,
+  open: Pick<OpenJobRecord, "operation" | "column">,
   { operation, parameters }: Pick<NewJob["opened"], "operation" | "parameters">,
 ): boolean {
   return open.operation === operation && open.column === parameters.column;

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { contracts, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
+import { CatalogError, contracts, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
 import { commitTogether, type Entry } from "../commits/commit.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
 import { openKnownBranch, toTableVersion } from "../commits/read.ts";
@@ -16,6 +16,8 @@ import { prepareCommit } from "./prepare-commit.ts";
 import { prepareDeclaration } from "./table.ts";
 
 const contract = contracts.batchCommitTables;
+/** The maximum length of the properties that the answer of a batch returns, as JSON. */
+const returnedLengthMax = 1024 * 1024;
 /** The number of operations that are prepared in one turn of the event loop. */
 const operationsInTurn = 100;
 type Operation = RequestOf<typeof contract>["operations"][number];
@@ -34,7 +36,18 @@ export const batchCommitTables: Handler<"batchCommitTables"> = async (request, c
     entries,
     apply: async (session) => {
       outcomes = [];
-      for (const { apply } of steps) if (apply !== undefined) outcomes.push(await apply(session, audit.id));
+      let returnedLength = 0;
+      for (const { apply } of steps) {
+        if (apply === undefined) continue;
+        const outcome = await apply(session, audit.id);
+        outcomes.push(outcome);
+        returnedLength += "record" in outcome ? 0 : JSON.stringify(outcome.deregister_table?.properties ?? {}).length;
+        if (returnedLength > returnedLengthMax)
+          throw new CatalogError(
+            "InvalidInput",
+            `operations: the tables to deregister have more than ${returnedLengthMax} characters of properties: deregister them in several batches`,
+          );
+      }
       await audit.record(session);
       return outcomes.filter((outcome) => "record" in outcome);
     },

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type AlterTransactionAction, CatalogError, isOpen } from "@tiltyard/protocol";
 import { requireJob, requireTransaction } from "../domain/require.ts";
 import { propertiesOf } from "../domain/transaction.ts";
-import { changed, move, propertiesLengthMax, requireFitting, writeJob } from "../jobs/job.ts";
+import { changed, move, requireFitting, writeJob } from "../jobs/job.ts";
 import { isParameter } from "../jobs/parameters.ts";
 import type { JobRecord } from "../store/jobs.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
@@ -38,6 +38,9 @@ function toAnswer(record: TransactionRecord | JobRecord) {
   };
 }
 
+/** The maximum length of the properties and of the reason of a job as JSON. Lists contain both. */
+const propertiesLengthMax = 16 * 1024;
+
 type State = Pick<JobRecord, "status" | "properties" | "operation">;
 
 /**
@@ -56,8 +59,9 @@ function applyActions(job: JobRecord, actions: readonly AlterTransactionAction[]
     if (isDeepStrictEqual(applied, given)) return job;
     throw new CatalogError("ConcurrentModification", `the job has ended as ${status}: its properties cannot change`);
   }
-  requireFitting("properties", applied.properties, propertiesLengthMax);
   const { reason: newReason, ...newProperties } = applied.properties;
+  requireFitting("properties", newProperties, propertiesLengthMax);
+  if (newReason !== reason) requireFitting("reason", { reason: newReason ?? "" }, propertiesLengthMax);
   return changed(job, { status: applied.status, reason: newReason, properties: newProperties });
 }
 

@@ -1,6 +1,6 @@
 import { type Identifier, jobPriorities, openStatuses } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
-import { toPath } from "./path.ts";
+import { fromPath, toPath } from "./path.ts";
 import { withNulls } from "./records.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
@@ -69,10 +69,18 @@ export async function hasTable(
   return (await findTable(session, name))?.id === tableId;
 }
 
+/** An open job without what clients have set. */
+export type OpenJobRecord = Pick<
+  JobSummaryRecord,
+  "id" | "namespace" | "operation" | "principal" | "requestId" | "status" | "column"
+>;
+
 /** Lists the open jobs on a table, the oldest first. */
-export async function findOpenJobs({ db }: Session, tableId: number): Promise<JobSummaryRecord[]> {
-  const rows = await selectJobSummaries(db).where(isOpen).where("t.tableId", "=", tableId).orderBy("t.id").execute();
-  return rows.map(toTransaction);
+export async function findOpenJobs({ db }: Session, tableId: number): Promise<OpenJobRecord[]> {
+  const columns = ["id", "namespace", "operation", "principal", "requestId", "status", "column"] as const;
+  const jobs = db.selectFrom("jobs as t").select(columns).where(isOpen).where("t.tableId", "=", tableId);
+  const rows = await jobs.orderBy("t.id").execute();
+  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
 }
 
 /** Lists the open jobs except those of an operation, the oldest first. */

@@ -169,6 +169,19 @@ describe("BatchCommitTables", () => {
     expect((await catalog.call("tableExists", { id: fresh })).status).toBe(404);
   });
 
+  test("refuses to deregister tables together that have more than 1 MiB of properties", async () => {
+    const properties = { note: "x".repeat(200_000) };
+    const { id } = await declareTable(catalog);
+    const large = Array.from({ length: 6 }, () => [id[0] ?? "", uniqueName("large")]);
+    const declarations = large.map((name) => ({ declare_table: { id: name, properties } }));
+    expect((await catalog.call("batchCommitTables", { operations: declarations })).status).toBe(200);
+    const operations = large.map((name) => ({ deregister_table: { id: name } }));
+    const { error } = await catalog.call("batchCommitTables", { operations });
+    expect(error).toMatchObject({ status: 400, detail: expect.stringContaining("deregister them in several batches") });
+    expect((await catalog.call("batchCommitTables", { operations: operations.slice(1) })).status).toBe(200);
+    expect((await catalog.call("tableExists", { id: large[0] ?? [] })).status).toBe(200);
+  });
+
   test.each<[string, unknown]>([
     ["no operations", []],
     ["an operation of no kind", [{}]],

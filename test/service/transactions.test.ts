@@ -123,6 +123,16 @@ describe("AlterTransaction", () => {
     expect((await alter(id, unsetProperty("k", "fail"))).error).toMatchObject({ status: 409, code: 14 });
   });
 
+  test.each(["note", "reason"])(
+    "refuses more than 16 KiB of the property %s, which lists would contain",
+    async (key) => {
+      const id = await openJob();
+      expect((await alter(id, setProperty(key, "x".repeat(16_000)))).status).toBe(200);
+      const { error } = await alter(id, setProperty(key, "x".repeat(17_000)));
+      expect(error).toMatchObject({ status: 400, detail: expect.stringContaining("at most 16384 characters") });
+    },
+  );
+
   test.each<[string, unknown]>([
     ["no actions", []],
     ["actions that are no list", {}],

@@ -43,7 +43,7 @@ export const openJob: Handler<"openJob"> = async (request, { store, openJobMaxim
   return { job_id: job.name };
 };
 
-/** The maximum number of jobs of a page. Each may have 224 KiB of properties. */
+/** The maximum number of jobs of a page. Each may have 16 KiB of properties, and a reason of the same length. */
 const pageSizeMax = 300;
 
 /** Returns a function for the details of jobs that depend on the time and on other jobs. */

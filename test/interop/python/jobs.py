@@ -15,8 +15,11 @@ def write_films(catalog, table: list[str], storage_options: dict[str, str] | Non
 
 
 def backfill(catalog, table, column, **fields) -> str:
-    """Opens a job with one worker unless a field says otherwise, because each worker imports Geneva for some seconds."""
+    """Opens a job. It has one worker unless a field says otherwise, because each one imports Geneva for seconds."""
     request = {"column": column, "concurrency": 1, **fields}
+    # The refresh of a LanceDB Function determines the number of its workers.
+    if request["concurrency"] is None:
+        del request["concurrency"]
     return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", request)["job_id"]
 
 

@@ -138,7 +138,7 @@ def test_only_the_process_of_an_attempt_reads_the_secrets_of_its_function(catalo
     remote.create_secret("api-token", "the first value", **where)
     secret = EnvVarSecret("api-token", "TOKEN", secret_namespace_path=where["namespace_path"])
     films.add_columns({"y": remote.create_function(udf(double), secrets=[secret], **where)(value=col("x"))})
-    job_id = backfill(catalog, [*where["namespace_path"], "films"], "y")
+    job_id = backfill(catalog, [*where["namespace_path"], "films"], "y", concurrency=None)
     claim(catalog, job_id)
     path = f"/management/v1/job/{job_id.replace('$', '%24')}/key/create"
     key = catalog.post(path, {"attempt": 1})["key"]
