@@ -2,9 +2,13 @@
 
 import lance
 import pyarrow as pa
+import pytest
 from catalog import folder_of
 from jobs import ROWS, values
 from runner import ended
+from tiltyard.connection import Connection
+from tiltyard.job.clean_up import expiry_millis
+from tiltyard.job.job import Job
 
 
 def post(catalog, table: list[str], what: str, **fields) -> str:
@@ -81,6 +85,14 @@ def test_an_index_of_vectors_is_built_from_segments_that_share_a_model(catalog, 
     assert dataset.stats.index_stats("vector_idx")["num_indexed_rows"] == 1_000
     query = {"column": "vector", "q": rows["vector"][500].as_py(), "k": 5, "refine_factor": 20}
     assert dataset.to_table(nearest=query)["_distance"].to_pylist()[0] == 0
+
+
+@pytest.mark.parametrize("ahead", ["node", "catalog"])
+def test_a_clock_that_is_ahead_deletes_no_versions(ahead):
+    now, later = 1_800_000_000, 1_834_560_000
+    opened_at_millis = (later if ahead == "catalog" else now) * 1_000
+    job = Job("j", "CleanUpTable", ["t"], {"older_than_seconds": "60"}, Connection("", ""), opened_at_millis, 1, "c")
+    assert expiry_millis(job, later if ahead == "node" else now) == (now - 60) * 1_000
 
 
 def test_a_clean_up_leaves_records_and_files_that_agree(catalog, runner, films):

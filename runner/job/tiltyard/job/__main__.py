@@ -75,6 +75,7 @@ def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connec
         described["objects"][0],
         described["parameters"],
         found,
+        described["created_at_millis"],
         options.attempt,
         claim,
     )

@@ -22,8 +22,7 @@ def clean_up(job: Job, report: Report) -> Result:
     dataset = open_table(job)
     versions = _versions_of(job)
     kept = _kept(dataset, [version for version, _ in versions], job)
-    older_than = job.integer("older_than_seconds")
-    before_millis = (time.time() - (DEFAULT_SECONDS if older_than is None else older_than)) * 1_000
+    before_millis = expiry_millis(job, time.time())
     deletable = sorted(version for version, millis in versions if version not in kept and millis < before_millis)
     if not deletable:
         return {"versions_deleted": 0, "bytes_removed": 0, "source_version": dataset.version}
@@ -36,6 +35,14 @@ def clean_up(job: Job, report: Report) -> Result:
         "bytes_removed": stats.bytes_removed,
         "source_version": dataset.version,
     }
+
+
+def expiry_millis(job: Job, now_seconds: float) -> float:
+    """Returns the time of the oldest version that remains. No clock that is ahead can delete versions by itself: the
+    earlier one counts, of this node and of the catalog when it opened the job."""
+    older_than = job.integer("older_than_seconds")
+    now_millis = min(now_seconds * 1_000, job.opened_at_millis)
+    return now_millis - (DEFAULT_SECONDS if older_than is None else older_than) * 1_000
 
 
 def _kept(dataset: Any, versions: list[int], job: Job) -> set[int]:
