@@ -68,17 +68,18 @@ async function* rangesOf({ db }: Session, source: Source, within: Identifier): A
   const end = path === "" ? sql`` : sql`and ${parent} < ${rangeBelow(path).to}`;
   // The path of the dropped tables is in the range of the root only. No name is empty.
   const rangeAfter = (lastParent: string, lastName: string): RawBuilder<SqlBool> =>
-    sql`(${parent}, ${name}) > (${lastParent}, ${lastName}) ${end} and ${parent} <> ${droppedNamespace}`;
+    sql`(${parent}, ${name}) > (${lastParent}, ${lastName}) and ${parent} <> ${droppedNamespace}`;
   let after = rangeAfter(path, "");
   for (;;) {
     const { rows } = await sql<{ readonly parent: string; readonly name: string }>`
-      select ${parent} as parent, ${name} as name from ${sql.table(source)} where ${after}
+      select ${parent} as parent, ${name} as name from ${sql.table(source)} where ${after} ${end}
       order by ${parent}, ${name} limit 1 offset ${stepRows - 1}`.execute(db);
     const [last] = rows;
     if (last === undefined) {
-      yield after;
+      yield sql`${after} ${end}`;
       return;
     }
+    // With the end of the namespace as another upper bound, SQLite would read up to that one.
     yield sql`${after} and (${parent}, ${name}) <= (${last.parent}, ${last.name})`;
     after = rangeAfter(last.parent, last.name);
     await setImmediate();
