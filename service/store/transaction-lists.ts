@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard/protocol";
-import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
 import { type JobSummaryRecord, selectJobSummaries } from "./jobs.ts";
 import { isWithin } from "./path.ts";
+import type { Schema } from "./schema.ts";
 import type { Page, Session } from "./store.ts";
 import { idAt, isOpen, objectSeparator, type TransactionRecord, toAuditRecord, toTransaction } from "./transactions.ts";
 
@@ -29,6 +30,8 @@ export interface TransactionPage extends Page<string> {
  * of such a list may be empty although more pages follow.
  */
 const examinedMax = 10_000;
+/** The maximum size of the objects and properties of the rows that one page reads. It reads at least one row. */
+const pageBytesMax = 1024 * 1024;
 /**
  * The maximum difference between the time in an id and the write of its transaction. The write follows the creation of
  * the id, perhaps on another clock.
@@ -42,6 +45,20 @@ const sources = {
   jobs: selectJobSummaries,
 } as const;
 type Source = keyof typeof sources;
+
+/** The size of the long columns of a row. The databases know it without reading the columns. */
+const bytes = sql<number>`octet_length(t.objects) + octet_length(t.properties)`.as("bytes");
+const sizedSources = {
+  audit: (db: Kysely<Schema>) => selectAuditRecords(db).select(bytes),
+  jobs: (db: Kysely<Schema>) => selectJobSummaries(db).select(bytes),
+} as const satisfies Record<Source, unknown>;
+
+/** A row that matches a filter. */
+interface Match {
+  readonly source: Source;
+  readonly id: string;
+  readonly bytes: number;
+}
 
 /** Lists audit records and jobs without their parameters in the order of their ids, which is the order of their creation. */
 export function listTransactions(session: Session, filter: TransactionFilter, page: TransactionPage) {
@@ -71,12 +88,27 @@ async function listIn(
   // The part may have more records beyond its end.
   const [end] = parts.flatMap((part) => part.end ?? []).sort(order);
   const found = parts
-    .flatMap((part) => part.records)
+    .flatMap((part) => part.matches)
     .filter(({ id }) => end === undefined || order(end, id) >= 0)
     .sort((a, b) => order(a.id, b.id));
-  const records = found.slice(0, page.limit);
-  const next = found.length > records.length ? records.at(-1)?.id : end;
-  return { items: records.filter((record) => changes(record, filter.table)), next };
+  const matches = fitting(found.slice(0, page.limit));
+  const next = found.length > matches.length ? matches.at(-1)?.id : end;
+  const records = await Promise.all(sourceNames.map((source) => readIn(session, source, matches)));
+  const items = records
+    .flat()
+    .filter((record) => stillMatches(record, filter))
+    .sort((a, b) => order(a.id, b.id));
+  return { items, next };
+}
+
+/** Returns the first rows within the maximum size, and at least one. */
+function fitting(matches: readonly Match[]): readonly Match[] {
+  let total = 0;
+  for (const [index, { bytes }] of matches.entries()) {
+    total += bytes;
+    if (total > pageBytesMax && index > 0) return matches.slice(0, index);
+  }
+  return matches;
 }
 
 /** Returns the conditions of the parts of a list. Each has an index on its literals. */
@@ -89,7 +121,7 @@ function conditionsOf({ table, statuses }: TransactionFilter): readonly RawBuild
   return statuses?.every((status) => openStatuses.includes(status)) ? [isOpen] : [sql`true`];
 }
 
-/** Returns the transactions of one part and the id up to which the part was scanned; undefined after a complete scan. */
+/** Returns the rows of one part and the id up to which the part was scanned; undefined after a complete scan. */
 async function searchIn(
   { db, position }: Session,
   source: Source,
@@ -102,34 +134,52 @@ async function searchIn(
   const [earliest, latest] = [idAt(sinceMillis - idSlackMs), idAt(untilMillis + idSlackMs)];
   const lower = ascending && after !== undefined && after > earliest ? after : earliest;
   const upper = !ascending && after !== undefined && after < latest ? after : latest;
-  const examined = sql<SqlBool>`${condition} and t.id > ${lower} and t.id < ${upper}`;
+  // SQLite reads each row as a whole to compare it with the bound at which the scan ends.
+  const hasLower = ascending || filter.sinceMillis !== undefined;
+  const hasUpper = !ascending || filter.untilMillis !== undefined;
+  const examined = sql<SqlBool>`${condition} ${hasLower ? sql`and t.id > ${lower}` : sql``}
+    ${hasUpper ? sql`and t.id < ${upper}` : sql``}`;
 
   const rows = await db
-    .selectFrom(sources[source](db).where(examined).orderBy("t.id", direction).limit(examinedMax).as("examined"))
-    .selectAll()
+    .selectFrom(sizedSources[source](db).where(examined).orderBy("t.id", direction).limit(examinedMax).as("examined"))
+    .select(["id", "bytes"])
     .where(isWithin("namespace", within))
-    .where("createdAtMillis", ">=", sinceMillis)
-    .where("createdAtMillis", "<", untilMillis)
+    // SQLite reads all objects of a row before the columns that follow them.
+    .$if(filter.sinceMillis !== undefined, (query) => query.where("createdAtMillis", ">=", sinceMillis))
+    .$if(filter.untilMillis !== undefined, (query) => query.where("createdAtMillis", "<", untilMillis))
     .$if(table !== undefined, (query) => query.where(sql<SqlBool>`${position}(objects, ${JSON.stringify(table)}) > 0`))
     .$if(principal !== undefined, (query) => query.where("principal", "=", principal ?? ""))
     .$if(statuses !== undefined, (query) => query.where("status", "in", statuses ?? []))
     .orderBy("id", direction)
     .limit(limit + 1)
     .execute();
-  const records = rows.map((row) => ("tableId" in row ? toTransaction(row) : toAuditRecord(row)));
-  if (records.length > limit) return { records, end: records.at(-1)?.id };
+  const matches = rows.map(({ id, bytes }): Match => ({ source, id, bytes }));
+  if (matches.length > limit) return { matches, end: matches.at(-1)?.id };
 
-  const lastExamined = await sources[source](db)
-    .where(examined)
-    .orderBy("t.id", direction)
+  const lastExamined = await db
+    .selectFrom(sources[source](db).where(examined).orderBy("t.id", direction).as("examined"))
+    .select("id")
     .offset(examinedMax - 1)
     .limit(1)
     .executeTakeFirst();
-  return { records, end: lastExamined?.id };
+  return { matches, end: lastExamined?.id };
 }
 
-/** Reports whether a record changes a table. The text of its objects can contain that of the table by chance. */
-function changes(record: TransactionRecord, table: Identifier | undefined): boolean {
-  if (table === undefined) return true;
-  return record.objects.some((object) => isDeepStrictEqual(object, table));
+/** Reads the matching rows of a source, in any order. */
+async function readIn({ db }: Session, source: Source, matches: readonly Match[]) {
+  const ids = matches.filter((match) => match.source === source).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const rows = await sources[source](db)
+    .where(sql<SqlBool>`t.id in (${sql.join(ids)})`)
+    .execute();
+  return rows.map((row) => ("tableId" in row ? toTransaction(row) : toAuditRecord(row)));
+}
+
+/**
+ * Reports whether a record matches the filter. Its status may have changed since the search, and the text of its objects
+ * can contain that of the table by chance.
+ */
+function stillMatches(record: TransactionRecord, { table, statuses }: TransactionFilter): boolean {
+  if (statuses?.includes(record.status) === false) return false;
+  return table === undefined || record.objects.some((object) => isDeepStrictEqual(object, table));
 }

@@ -1,10 +1,12 @@
 import { randomUUIDv7 } from "node:crypto";
 import type { AnyContract } from "@tiltyard/protocol";
 import { contracts, managementContracts } from "@tiltyard/protocol";
+import type { KyselyPlugin } from "kysely";
 import { describe, expect, test } from "vitest";
 import { insertAuditRecord } from "../../service/store/audit.ts";
 import { openStore } from "../../service/store/open.ts";
-import { type Answer, commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import type { Store } from "../../service/store/store.ts";
+import { type Answer, commit, declareTable, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { executeSql, readWhole } from "../support/database.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
@@ -332,6 +334,56 @@ test("a page of transactions has a hundred at most, because each may be large", 
   expect(body.transactions).toHaveLength(100);
   expect(await transactions({ id: [namespace] })).toHaveLength(101);
 });
+
+test("a list of transactions reads about 1 MiB of long records at once and skips none", async () => {
+  let read = 0;
+  const own = await startTestCatalog({}, { wrapStore: (store) => countingStore(store, (length) => (read += length)) });
+  const record = { operation: "Test", principal: "ann", requestId: "", status: "Succeeded", properties: {} } as const;
+  const start = Date.now() - 1000;
+  await using store = await openStore(own.database);
+  // Lengths in KiB: two records of 1.5 MiB have pages of their own.
+  const outer = Array<string>(3).fill("a".repeat(250));
+  const lengths = [1, 400, 400, 400, 1536, 1, 1536, 400, 1, 1, 400, 700];
+  await store.write(async (session) => {
+    for (const [n, length] of lengths.entries())
+      await insertAuditRecord(session, {
+        ...{ ...record, id: idAt(start + n), namespace: ["long"] },
+        objects: Array.from({ length }, (_, index) => ["long", ...outer, `${n}_${index}_`.padEnd(250, "a")]),
+      });
+  });
+  for (const ascending of [true, false]) {
+    const found = [];
+    for (let page_token: string | undefined = ""; page_token !== undefined; ) {
+      read = 0;
+      const { body }: Answer<"listTransactions"> = await own.call("listTransactions", {
+        ...{ id: ["long"], ascending, page_token },
+      });
+      expect(read).toBeLessThan(1.7 * 1024 * 1024);
+      found.push(...body.transactions.map(({ objects }) => objects.length));
+      page_token = body.page_token;
+    }
+    expect(found).toEqual(ascending ? lengths : lengths.toReversed());
+  }
+  await own.stop();
+});
+
+/** Returns a store that reports the length of all rows that it reads outside transactions. */
+function countingStore(store: Store, onRead: (length: number) => void): Store {
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      onRead(JSON.stringify(result.rows).length);
+      return result;
+    },
+  };
+  return {
+    read: { ...store.read, db: store.read.db.withPlugin(plugin) },
+    cached: (key, read) => store.cached(key, read),
+    write: (work, options) => store.write(work, options),
+    createLimiter: (options) => store.createLimiter(options),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
 
 describe("a dropped table", () => {
   test("is listed where it was, and undropped by a writer there", async () => {
