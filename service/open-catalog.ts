@@ -117,7 +117,9 @@ async function openPrepared(config: Config, secretKeys: SecretKeys, log: Log): P
     else await store.write((session) => deleteApiKey(session, "development"));
     if (bootstrapApiKey !== undefined) await installKey(store, log, "bootstrap", bootstrapApiKey);
     if (runnerApiKey !== undefined) await installKey(store, log, "runner", runnerApiKey, "runner");
-    await reencryptSecrets(store, secretKeys, log);
+    const { count, problems } = await reencryptSecrets(store, secretKeys);
+    for (const problem of problems) log.warn(problem);
+    if (count > 0) log.info({ secrets: count - problems.length }, "the secrets of earlier keys have the first key now");
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();

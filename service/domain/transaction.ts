@@ -88,6 +88,18 @@ export function newTransaction(change: Change): {
   };
 }
 
+/** The maximum length of the identifiers of a batch as JSON. Its audit record, which lists read, contains all of them. */
+const identifiersLengthMax = 1024 * 1024;
+
+/** Requires that the audit record of a batch can contain its identifiers. @throws CatalogError InvalidInput */
+export function requireRecordable(objects: readonly Identifier[]): void {
+  if (JSON.stringify(objects).length > identifiersLengthMax)
+    throw new CatalogError(
+      "InvalidInput",
+      `the identifiers of a batch have at most ${identifiersLengthMax} characters: send several batches`,
+    );
+}
+
 /** An audit record before its insertion. */
 export interface AuditEntry extends TransactionNames {
   /** Records the principal, the operation and its objects in the database transaction of the change. */

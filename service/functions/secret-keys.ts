@@ -1,7 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { CatalogError, formatIdentifier, type Identifier, messageOf } from "@tiltyard/protocol";
-import type { Log } from "../log.ts";
 import { findSecret, listSecretsOfOtherKeys, putSecret, type SecretRecord } from "../store/secrets.ts";
 import type { Store } from "../store/store.ts";
 
@@ -71,13 +70,19 @@ export function decryptSecret(keys: SecretKeys, { namespace, name, ciphertext, n
   }
 }
 
-/** Encrypts the secrets of earlier keys with the first key. The log says when the earlier keys are not needed any more. */
-export async function reencryptSecrets(store: Store, keys: SecretKeys, log: Log): Promise<void> {
+/**
+ * Encrypts the secrets of earlier keys with the first key, after which those keys are not needed any more.
+ *
+ * @returns The number of these secrets, and the problems of those that cannot be decrypted.
+ */
+export async function reencryptSecrets(
+  store: Store,
+  keys: SecretKeys,
+): Promise<{ readonly count: number; readonly problems: readonly string[] }> {
   const [keyId] = keys.keys();
-  if (keyId === undefined) return;
-  const outdated = await listSecretsOfOtherKeys(store.read, keyId);
-  if (outdated.length === 0) return;
-  const unreadable = await store.write(async (session) => {
+  const outdated = keyId === undefined ? [] : await listSecretsOfOtherKeys(store.read, keyId);
+  if (outdated.length === 0) return { count: 0, problems: [] };
+  const problems = await store.write(async (session) => {
     const failed: string[] = [];
     for (const secret of outdated) {
       const record = await findSecret(session, secret);
@@ -91,8 +96,7 @@ export async function reencryptSecrets(store: Store, keys: SecretKeys, log: Log)
     }
     return failed;
   });
-  log.info({ key: keyId, secrets: outdated.length - unreadable.length }, "encrypted the secrets of earlier keys again");
-  for (const problem of unreadable) log.warn(problem);
+  return { count: outdated.length, problems };
 }
 
 function boundTo(secret: Identifier): Buffer {

@@ -5,7 +5,7 @@ import { deleteRanges, readRanges } from "../commits/ranges.ts";
 import { openKnownBranch, toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
 import { branchOf, requireRecordedBranch, requireTable } from "../domain/require.ts";
-import { prepareAudit } from "../domain/transaction.ts";
+import { prepareAudit, requireRecordable } from "../domain/transaction.ts";
 import type { Location } from "../storage/location.ts";
 import { toPath } from "../store/path.ts";
 import type { Session } from "../store/store.ts";
@@ -26,6 +26,7 @@ type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
 export const batchCommitTables: Handler<"batchCommitTables"> = async (request, catalog, caller) => {
   const objects = request.operations.map(identifierOf);
+  requireRecordable(objects);
   const audit = prepareAudit({ contract, request, caller, objects });
   const steps = await prepareSteps(request.operations, catalog, caller);
   const entries = steps.flatMap(({ entry }) => entry ?? []);

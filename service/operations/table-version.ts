@@ -5,7 +5,7 @@ import { deleteFirstOf, deleteRanges, readRanges } from "../commits/ranges.ts";
 import { openBranch, openKnownBranch, readVersions, requireVersion, toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
 import { branchOf, requireRecordedBranch, requireTable } from "../domain/require.ts";
-import { prepareAudit } from "../domain/transaction.ts";
+import { prepareAudit, requireRecordable } from "../domain/transaction.ts";
 import type { Handler } from "./handler.ts";
 import { prepareCommit } from "./prepare-commit.ts";
 
@@ -60,6 +60,7 @@ export const batchDeleteTableVersions: Handler<"batchDeleteTableVersions"> = asy
 
 export const batchCreateTableVersions: Handler<"batchCreateTableVersions"> = async (request, catalog, caller) => {
   const objects = request.entries.map((entry) => entry.id);
+  requireRecordable(objects);
   const audit = prepareAudit({ contract: contracts.batchCreateTableVersions, request, caller, objects });
   const entries = await pMap(
     request.entries,

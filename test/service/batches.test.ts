@@ -169,6 +169,18 @@ describe("BatchCommitTables", () => {
     expect((await catalog.call("tableExists", { id: fresh })).status).toBe(404);
   });
 
+  test("refuses more than 1 MiB of identifiers", async () => {
+    const parent = Array.from({ length: 10 }, () => "n".repeat(200));
+    const names = Array.from({ length: 600 }, (_, index) => [...parent, `${index}`]);
+    const declarations = names.map((id) => ({ declare_table: { id } }));
+    const versions = names.map((id) => ({ id, version: 1, manifest_path: "x" }));
+    for (const { error } of [
+      await catalog.call("batchCommitTables", { operations: declarations }),
+      await catalog.call("batchCreateTableVersions", { entries: versions }),
+    ])
+      expect(error).toMatchObject({ status: 400, detail: expect.stringContaining("send several batches") });
+  });
+
   test("refuses to deregister tables together that have more than 1 MiB of properties", async () => {
     const properties = { note: "x".repeat(200_000) };
     const { id } = await declareTable(catalog);
