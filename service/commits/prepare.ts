@@ -1,6 +1,7 @@
 import { CatalogError, type contracts, mainBranch, type RequestOf } from "@tiltyard/protocol";
 import { branchOf, requireNotDropped } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
+import { requireMetadataWithin } from "../lance/metadata-limit.ts";
 import { type ManifestNames, readManifestPath, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import { type BranchKey, findBranch } from "../store/branches.ts";
@@ -52,6 +53,7 @@ const newBranch: Base = { generation: 1, highestVersion: undefined };
  * outside the catalog (step 1 of a commit).
  *
  * @param table The table, or only the location of one that the same batch declares.
+ * @param metadataBytesMax The limit of `requireMetadataWithin`; undefined without a limit.
  * @throws CatalogError InvalidInput, ServiceUnavailable; PermissionDenied for a definition of a view whose source the
  * caller may not read.
  */
@@ -60,6 +62,7 @@ export async function prepareVersion(
   table: TableRecord | { readonly location: Location },
   request: VersionRequest,
   caller: Pick<Caller, "principal">,
+  metadataBytesMax?: number,
 ): Promise<PreparedVersion> {
   const branch = branchOf(request);
   const { location } = table;
@@ -74,12 +77,15 @@ export async function prepareVersion(
   const [staged, latest] = await Promise.all([
     parseManifest(
       (bytesMax) => objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`, bytesMax),
-      (found) =>
-        found && {
+      (found) => {
+        if (found === undefined) return undefined;
+        if (metadataBytesMax !== undefined) requireMetadataWithin(found.bytes, metadataBytesMax);
+        return {
           identity: found.identity,
           foreignBases: foreignBasesIn(found.bytes, { location, name: names.committedName }),
           defined: branch === mainBranch ? definitionIn(found.bytes) : undefined,
-        },
+        };
+      },
     ),
     "id" in table ? catchUp(parts, { table, branch }) : undefined,
   ]);

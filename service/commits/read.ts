@@ -4,7 +4,7 @@ import { type PageRequest, readPage } from "../domain/page.ts";
 import { branchNotFound, branchOf, requireTable } from "../domain/require.ts";
 import { manifestBytesMax, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
-import { type ReadObject, TooLargeError } from "../storage/object-store.ts";
+import { type ObjectStore, TooLargeError } from "../storage/object-store.ts";
 import { findBranch } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import {
@@ -146,9 +146,17 @@ export async function requireVersion(
   );
 }
 
+/** The maximum sizes of a manifest. */
+export interface ManifestLimits {
+  readonly bytesMax?: number;
+  /** The maximum size of a manifest that is in memory at the same time as others. */
+  readonly sharedBytesMax?: number;
+}
+
 /**
  * Reads and parses the manifest of a placed version.
  *
+ * @param parse Is like that of `parseManifest`.
  * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
  * the manifest is larger than `bytesMax`.
  */
@@ -156,16 +164,24 @@ export async function readManifest<Result>(
   { storage }: Pick<CommitParts, "storage">,
   { location }: Pick<TableRecord, "location">,
   record: VersionRecord,
-  parse: (manifest: Uint8Array) => Result,
-  bytesMax?: number,
+  parse: (manifest: Uint8Array) => Result | Promise<Result>,
+  limits?: ManifestLimits,
 ): Promise<Result> {
-  const { manifest_path: path } = toTableVersion({ location, record });
   const objects = await storage.at(location);
-  const parseFound = (read: ReadObject | undefined) => {
-    if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
-    return parse(read.bytes);
-  };
-  return parseManifest((each) => objects.read(path, each), parseFound, bytesMax);
+  const read = (bytesMax: number) => readPlaced(objects, { location, record }, bytesMax);
+  return parseManifest(read, parse, limits);
+}
+
+/** Reads the manifest of a placed version. @throws CatalogError ConcurrentModification, TooLargeError */
+export async function readPlaced(
+  objects: Pick<ObjectStore, "read">,
+  version: LocatedVersion,
+  bytesMax: number,
+): Promise<Uint8Array> {
+  const { manifest_path: path } = toTableVersion(version);
+  const read = await objects.read(path, bytesMax);
+  if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);
+  return read.bytes;
 }
 
 /** Converts a placed version to the protocol's `TableVersion`. */
@@ -205,18 +221,23 @@ let lastLarge: Promise<unknown> = Promise.resolve();
 /**
  * Reads a manifest and parses it at once. Large manifests of all requests are in memory one after the other.
  *
- * @param read Reads up to a number of bytes. @throws TooLargeError
+ * @param read Reads up to a number of bytes, possibly several manifests. @throws TooLargeError
+ * @param parse Also writes what it makes of the manifest. Its result must not refer to the manifest, and it must not read
+ * another one, which would wait for this one.
  */
 export async function parseManifest<Read, Result>(
   read: (bytesMax: number) => Promise<Read>,
-  parse: (read: Read) => Result,
-  bytesMax = manifestBytesMax,
+  parse: (read: Read) => Result | Promise<Result>,
+  { bytesMax = manifestBytesMax, sharedBytesMax = smallBytesMax }: ManifestLimits = {},
 ): Promise<Result> {
-  try {
-    return parse(await read(Math.min(bytesMax, smallBytesMax)));
-  } catch (error) {
-    if (!(error instanceof TooLargeError) || bytesMax <= smallBytesMax) throw error;
-  }
+  const small = await read(Math.min(bytesMax, sharedBytesMax)).then(
+    (found) => ({ found }),
+    (error) => {
+      if (!(error instanceof TooLargeError) || bytesMax <= sharedBytesMax) throw error;
+      return undefined;
+    },
+  );
+  if (small !== undefined) return parse(small.found);
   const result = lastLarge.then(async () => parse(await read(bytesMax)));
   lastLarge = result.catch(() => undefined);
   return result;

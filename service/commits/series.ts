@@ -2,6 +2,7 @@ import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/pro
 import { applyPolicy } from "../domain/policy.ts";
 import { branchOf, requireTable } from "../domain/require.ts";
 import { prepareAudit, requireClient, type TableChange } from "../domain/transaction.ts";
+import { MetadataTooLargeError } from "../lance/metadata-limit.ts";
 import type { Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import { findBranch } from "../store/branches.ts";
@@ -20,6 +21,8 @@ export interface BranchChange extends TableChange {
   readonly request: TableChange["request"] & { readonly branch?: string | undefined };
   /** The properties of the table from the first commit on. If undefined, they do not change. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
+  /** The maximum number of bytes of the metadata of the schema and its fields; undefined without a limit. */
+  readonly metadataBytesMax?: number | undefined;
   /** Further changes in the database transaction of the first commit. */
   readonly alongside?: (session: Session, table: TableRecord) => Promise<void>;
 }
@@ -68,6 +71,16 @@ export function createCommits(
 ): Commits {
   const { storage } = parts;
   const identifier = change.request.id;
+  const prepare = async (request: VersionRequest) => {
+    try {
+      return await prepareVersion(parts, current, request, change.caller, change.metadataBytesMax);
+    } catch (error) {
+      // The library keeps the manifest of a commit whose rejection is no conflict.
+      if (error instanceof MetadataTooLargeError)
+        await (await storage.at(current.location)).delete(request.manifest_path);
+      throw error;
+    }
+  };
   const held: { readonly prepared: PreparedVersion; readonly answer: TableVersion }[] = [];
   let current = table;
   let holds = false;
@@ -142,13 +155,13 @@ export function createCommits(
     commit: async (request) => {
       if (holds) {
         const manifest_path = await moveAside(storage, table.location, request.manifest_path);
-        const prepared = await prepareVersion(parts, current, { ...request, manifest_path }, change.caller);
+        const prepared = await prepare({ ...request, manifest_path });
         const { version, manifest_size, e_tag } = request;
         const answer = { version, manifest_path, manifest_size, e_tag };
         held.push({ prepared, answer });
         return { version: answer };
       }
-      const [version] = await write([await prepareVersion(parts, current, request, change.caller)]);
+      const [version] = await write([await prepare(request)]);
       if (version === undefined) throw new Error("a commit has a version");
       return { ...(transactionName !== undefined && { transaction_id: transactionName }), version };
     },

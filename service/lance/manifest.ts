@@ -160,6 +160,25 @@ export function columnPathsOf(file: Uint8Array): readonly string[] {
   return found.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
 }
 
+/**
+ * Returns the number of bytes of all metadata of the schema and its fields. Any number of fragments is supported.
+ *
+ * @throws CatalogError Unsupported
+ */
+export function metadataBytesOf(file: Uint8Array): number {
+  if (!isLanceFile(file)) throw unsupported("this is not a file of Lance");
+  let sum = 0;
+  try {
+    for (const field of eachManifestField(file))
+      if (field.number === ofManifest.schemaMetadata) sum += field.bytes.length;
+      else if (field.number === ofManifest.fields)
+        for (const each of eachField(field.content)) if (each.number === ofField.metadata) sum += each.bytes.length;
+  } catch (cause) {
+    throw unsupported("it cannot be read", cause);
+  }
+  return sum;
+}
+
 /** Returns the metadata of the schema. @throws CatalogError Unsupported */
 export function schemaMetadataOf(file: Uint8Array): Readonly<Record<string, string>> {
   return mapOf(messages(manifestFields(file), ofManifest.schemaMetadata));
@@ -212,11 +231,16 @@ export function isLanceFile(file: Uint8Array): boolean {
  * @throws Error for a manifest that cannot be parsed.
  */
 export function basePathsOf(file: Uint8Array): readonly string[] {
-  const bytes = bufferOf(file);
   const paths: string[] = [];
-  for (const field of eachField(bytes.subarray(positionOf(bytes) + lengthBytes, bytes.length - footerBytes)))
+  for (const field of eachManifestField(file))
     for (const base of messages([field], ofManifest.basePaths)) paths.push(text(base, ofBasePath.path));
   return paths;
+}
+
+/** Reads the fields of the manifest in its file, one at a time, without the sections before the manifest. */
+function eachManifestField(file: Uint8Array): Generator<Field, undefined> {
+  const bytes = bufferOf(file);
+  return eachField(bytes.subarray(positionOf(bytes) + lengthBytes, bytes.length - footerBytes));
 }
 
 /** Returns the position of the manifest. */

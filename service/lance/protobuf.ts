@@ -31,6 +31,11 @@ export class Field {
     return this.#message.subarray(this.#valueStart, this.#end);
   }
 
+  /** The bytes of a text or a message. */
+  get content(): Uint8Array {
+    return new BinaryReader(this.value).bytes();
+  }
+
   /** The bytes including the tag. */
   get bytes(): Uint8Array {
     return this.#message.subarray(this.#start, this.#end);
@@ -65,7 +70,7 @@ export function last(fields: readonly Field[], number: number): BinaryReader | u
 
 /** Reads the messages of a field in order, one at a time. */
 export function* messages(fields: readonly Field[], number: number): Generator<readonly Field[], undefined> {
-  for (const field of fields) if (field.number === number) yield readFields(new BinaryReader(field.value).bytes());
+  for (const field of fields) if (field.number === number) yield readFields(field.content);
 }
 
 /** Returns a text; empty without the field. */

@@ -2,9 +2,9 @@ import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { isAllowed } from "../auth/authorize.ts";
 import { requireReadable } from "../commits/bases.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
-import { readManifest, requireVersion } from "../commits/read.ts";
+import { parseManifest, readPlaced, requireVersion } from "../commits/read.ts";
 import { differingFragments } from "../lance/manifest.ts";
-import { branchFolder, manifestBytesMax, versionsFolder } from "../lance/version-names.ts";
+import { branchFolder, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
@@ -54,23 +54,29 @@ async function requireOwnRecords(
   if (base?.highestVersion === undefined || version <= base.highestVersion) return;
   const { location } = table;
   const objects = await catalog.storage.at(location);
-  const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, manifestBytesMax);
-  if (staged === undefined)
-    throw new CatalogError("InvalidInput", "manifest_path: the object was deleted concurrently");
   const latest = await requireVersion(catalog, { table, branch }, base.highestVersion);
-  const [ofLatest, ofStaged] = await readManifest(catalog, table, latest, (manifest) =>
-    fragmentsToCompare(manifest, staged.bytes),
-  );
-  const args = { job: formatIdentifier(job) };
-  const { result: before } = await catalog.rows.read(
-    "recordsOfOthers",
-    { id, branch, version: base.highestVersion, caller },
-    { ...args, fragments: ofLatest },
-  );
   // The library would rename a staged manifest to its final name, so it reads a copy.
   const copy = `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}.manifest`;
-  await objects.create(copy, staged.bytes);
+  const [ofLatest, ofStaged] = await parseManifest(
+    async (bytesMax) => {
+      const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, bytesMax);
+      if (staged === undefined)
+        throw new CatalogError("InvalidInput", "manifest_path: the object was deleted concurrently");
+      return { staged: staged.bytes, placed: await readPlaced(objects, { location, record: latest }, bytesMax) };
+    },
+    async ({ staged, placed }) => {
+      const fragments = fragmentsToCompare(placed, staged);
+      await objects.create(copy, staged);
+      return fragments;
+    },
+  );
+  const args = { job: formatIdentifier(job) };
   try {
+    const { result: before } = await catalog.rows.read(
+      "recordsOfOthers",
+      { id, branch, version: base.highestVersion, caller },
+      { ...args, fragments: ofLatest },
+    );
     const after = await catalog.rows.readUnrecorded(
       "recordsOfOthers",
       { table, branch, caller, staged: { version, manifest_path: copy } },

@@ -1,9 +1,10 @@
 import type { ArgsOf, Call, ChangeOperations, ResultOf, TableAddress } from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
 import { foreignBasesOf } from "../commits/bases.ts";
-import { openBranch, requireVersion } from "../commits/read.ts";
+import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
+import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { ChildEnded } from "./child-process.ts";
 import { readJson, translateFailure } from "./child-response.ts";
@@ -52,8 +53,10 @@ export function createChange(parts: RowsParts): ChangeRows {
       latest !== undefined && "id" in table
         ? await guardFunctionColumns(parts, table, latest, name, args as ChangeArgs)
         : unguarded;
+    const ofMetadata = name === "updateFieldMetadata" && latest !== undefined && "id" in table;
     const guarded: BranchChange = {
       ...change,
+      metadataBytesMax: ofMetadata ? await readManifest(parts, table, latest, metadataLimitAfter) : undefined,
       alongside: async (session, present) => {
         await change.alongside?.(session, present);
         await alongside?.(session);

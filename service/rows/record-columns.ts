@@ -34,7 +34,7 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
     if (latest === undefined) return [];
     if (latest.state !== "finished") return undefined;
     try {
-      return await readManifest({ storage }, table, latest, columnsIn, searchedManifestBytesMax);
+      return await readManifest({ storage }, table, latest, columnsIn, { bytesMax: searchedManifestBytesMax });
     } catch (error) {
       // The manifest is missing or too large.
       if (error instanceof CatalogError && ["ConcurrentModification", "InvalidTableState"].includes(error.kind))

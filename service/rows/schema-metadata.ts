@@ -1,12 +1,16 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits } from "../commits/series.ts";
+import { requireClient } from "../domain/transaction.ts";
 import { replaceSchemaMetadata } from "../lance/manifest-writer.ts";
+import { metadataLimitAfter, requireMetadataWithin } from "../lance/metadata-limit.ts";
 import { branchFolder, manifestName, schemeOf } from "../lance/version-names.ts";
 import { findBranch } from "../store/branches.ts";
 import { isConflict } from "./errors.ts";
 
+/** The maximum size of a manifest that is changed at the same time as others, because a change has several copies of it. */
+const sharedBytesMax = 1024 * 1024;
 /** The maximum number of attempts after conflicts, which equals Lance's. */
 const attemptsMax = 20;
 
@@ -14,20 +18,39 @@ const attemptsMax = 20;
  * Commits a version with replaced metadata of its schema and the rest of the latest version. It includes concurrent
  * commits, because a retry starts from their version.
  *
- * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported; ConcurrentModification
- * after too many conflicts.
+ * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, Unsupported; InvalidInput for more
+ * metadata than allowed; ConcurrentModification after too many conflicts.
  */
 export async function commitSchemaMetadata(
   parts: CommitParts,
   change: BranchChange,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
-  for (let attempt = 1; ; attempt += 1)
-    try {
-      return await tryToCommit(parts, change, metadata);
-    } catch (error) {
-      if (!isConflict(error) || attempt === attemptsMax) throw error;
-    }
+  const retry = async () => {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        requireClient(change.caller.signal);
+        return await tryToCommit(parts, change, metadata);
+      } catch (error) {
+        if (!isConflict(error) || attempt === attemptsMax) throw error;
+      }
+  };
+  return afterOthers(formatIdentifier(change.request.id), retry);
+}
+
+/** The last change of each table in this process. */
+const lastChanges = new Map<string, Promise<unknown>>();
+
+/** Runs a change of a table after the other ones of this process, with which it would conflict. */
+async function afterOthers(table: string, change: () => Promise<void>): Promise<void> {
+  const result = (lastChanges.get(table) ?? Promise.resolve()).then(change);
+  const ended = result.catch(() => undefined);
+  lastChanges.set(table, ended);
+  try {
+    await result;
+  } finally {
+    if (lastChanges.get(table) === ended) lastChanges.delete(table);
+  }
 }
 
 async function tryToCommit(
@@ -44,18 +67,23 @@ async function tryToCommit(
   const { highestVersion = latest.version } = (await findBranch(parts.store.read, at)) ?? {};
   const version = highestVersion + 1;
   const replaced = { version, timestampMillis: Date.now(), uuid, metadata };
-  const made = await readManifest(parts, table, latest, (manifest) => replaceSchemaMetadata(manifest, replaced));
   const naming_scheme = schemeOf(latest.manifestName);
-  const transactionKey = `${branchFolder(table.location, branch)}/_transactions/${made.transactionFile}`;
   const manifest_path = `${folder}/${manifestName(version, naming_scheme)}-${uuid}`;
-  await objects.create(transactionKey, made.transaction);
-  await objects.create(manifest_path, made.file);
+  const write = async (manifest: Uint8Array) => {
+    const { file, transaction, transactionFile } = replaceSchemaMetadata(manifest, replaced);
+    requireMetadataWithin(file, metadataLimitAfter(manifest));
+    const transactionKey = `${branchFolder(table.location, branch)}/_transactions/${transactionFile}`;
+    await objects.create(transactionKey, transaction);
+    await objects.create(manifest_path, file);
+    return { transactionKey, manifest_size: file.length };
+  };
+  const { transactionKey, manifest_size } = await readManifest(parts, table, latest, write, { sharedBytesMax });
   try {
     await createCommits(parts, change, table, latest).commit({
       version,
       branch,
       manifest_path,
-      manifest_size: made.file.length,
+      manifest_size,
       naming_scheme,
     });
   } catch (error) {

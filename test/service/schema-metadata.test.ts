@@ -1,6 +1,21 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { tableFromArrays } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { commit, declareTable, finalName, pathOf, stageManifest, uniqueName, useCatalog } from "../support/catalog.ts";
+import type { ObjectStore } from "../../service/storage/object-store.ts";
+import type { Storage } from "../../service/storage/storage.ts";
+import {
+  commit,
+  declareTable,
+  finalName,
+  pathOf,
+  stageManifest,
+  startTestCatalog,
+  type TestCatalog,
+  uniqueName,
+  useCatalog,
+} from "../support/catalog.ts";
 import { arrowStream, createFilms, films, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -18,6 +33,7 @@ async function titles(id: readonly string[], more: object = {}): Promise<unknown
   return (await readRows(body)).map(({ title }) => title).toSorted();
 }
 
+const mebibyte = 1024 * 1024;
 const titlesOfFilms = films.map(({ title }) => title).toSorted();
 
 describe("UpdateTableSchemaMetadata", () => {
@@ -157,6 +173,96 @@ describe("UpdateTableSchemaMetadata", () => {
   });
 });
 
+describe("the metadata of a schema and its fields", () => {
+  const columns = Array.from({ length: 20 }, (_, index) => `c${index}`);
+  /** Creates a table with so many columns that the bounds of one field allow 5 MiB of metadata. */
+  async function createWide(): Promise<string[]> {
+    const id = (await createFilms(catalog)).with(-1, uniqueName("wide"));
+    const wide = tableFromArrays(Object.fromEntries(columns.map((column) => [column, Int32Array.of(1)])));
+    expect((await catalog.call("createTable", { id }, { body: arrowStream([wide]) })).status).toBe(200);
+    return id;
+  }
+  /** Sets 240 KiB of metadata of each of some columns. */
+  const fill = (id: readonly string[], start: number, end: number) => {
+    const metadata = { long: "x".repeat(240 * 1024) };
+    const updates = columns.slice(start, end).map((path) => ({ path, metadata }));
+    return catalog.call("updateFieldMetadata", { id, updates });
+  };
+  const refused = {
+    status: 400,
+    code: 13,
+    detail: expect.stringMatching(
+      /^metadata: the schema and its fields would have \d+ bytes of metadata, and at most 4194304 are allowed\. Remove keys/,
+    ),
+  };
+
+  test("have at most 4 MiB after a change, and a refused one leaves no file", async () => {
+    const id = await createWide();
+    const large = "x".repeat(700 * 1024);
+    expect((await fill(id, 0, 15)).status).toBe(200);
+    expect((await fill(id, 15, 20)).error).toMatchObject(refused);
+    expect((await replace(id, { large })).error).toMatchObject(refused);
+    const files = readdirSync(`/${pathOf(await tableOf(id))}/_versions`);
+    expect(files.filter((name) => name.includes(".manifest-"))).toEqual([]);
+
+    const updates = ["c0", "c1"].map((path) => ({ path, metadata: { long: null } }));
+    expect((await catalog.call("updateFieldMetadata", { id, updates })).status).toBe(200);
+    expect((await replace(id, { large })).status).toBe(200);
+  });
+
+  test("do not grow beyond the size that another writer left", async () => {
+    const id = await createWide();
+    await commitManifest(id, 2, schemaMetadata("other", "x".repeat(5 * mebibyte)));
+    expect((await fill(id, 0, 1)).error.detail).toContain("at most 5242897 are allowed");
+    expect((await replace(id, { other: "less" })).status).toBe(200);
+    expect((await fill(id, 0, 1)).status).toBe(200);
+  });
+});
+
+test("one large manifest is changed at a time", async () => {
+  let open = 0;
+  let openMax = 0;
+  const wrapStorage = (storage: Storage): Storage => ({
+    at: async (location) => {
+      const objects = await storage.at(location);
+      const create: ObjectStore["create"] = async (key, content) => {
+        if (content.length < mebibyte) return objects.create(key, content);
+        open += 1;
+        openMax = Math.max(openMax, open);
+        try {
+          await setTimeout(20);
+          return await objects.create(key, content);
+        } finally {
+          open -= 1;
+        }
+      };
+      return { ...objects, create };
+    },
+  });
+  const catalog = await startTestCatalog({}, { wrapStorage });
+  try {
+    const unknown = Buffer.concat([Buffer.from([0xfa, 0x07, 0x80, 0x80, 0x80, 0x01]), Buffer.alloc(2 * mebibyte)]);
+    const tables = [];
+    for (let count = 0; count < 4; count += 1) {
+      const id = await createFilms(catalog);
+      await commitManifest(id, 2, unknown, "V2", catalog);
+      // Both changes of a table are in the same process.
+      tables.push(id, id);
+    }
+    const changes = tables.map((id) => catalog.call("updateTableSchemaMetadata", { id, metadata: { a: "b" } }));
+    expect((await Promise.all(changes)).map(({ status }) => status)).toEqual(changes.map(() => 200));
+    expect(openMax).toBe(1);
+  } finally {
+    await catalog.stop();
+  }
+});
+/** Returns an entry of the metadata of a schema, as a field of a manifest. */
+function schemaMetadata(key: string, value: string): Buffer {
+  const writer = new BinaryWriter().tag(5, WireType.LengthDelimited).fork();
+  writer.tag(1, WireType.LengthDelimited).string(key).tag(2, WireType.LengthDelimited).string(value);
+  return Buffer.from(writer.join().finish());
+}
+
 /** Returns a manifest file without other sections. */
 function manifestOf(message: Buffer): Buffer {
   const length = Buffer.alloc(4);
@@ -164,8 +270,8 @@ function manifestOf(message: Buffer): Buffer {
   return Buffer.concat([length, message, Buffer.from(`${"\0".repeat(12)}LANC`)]);
 }
 
-async function tableOf(id: string[]) {
-  return { id, location: (await catalog.call("describeTable", { id })).body.location };
+async function tableOf(id: string[], of: Pick<TestCatalog, "call"> = catalog) {
+  return { id, location: (await of.call("describeTable", { id })).body.location };
 }
 
 function readManifest(table: { id: string[]; location: string }, version: number): Buffer {
@@ -178,8 +284,9 @@ async function commitManifest(
   version: number,
   field: Buffer,
   naming_scheme: "V1" | "V2" = "V2",
+  of: Pick<TestCatalog, "call"> = catalog,
 ): Promise<void> {
-  const table = await tableOf(id);
+  const table = await tableOf(id, of);
   const manifest = readManifest(table, version - 1);
   const position = Number(manifest.readBigUInt64LE(manifest.length - 16));
   const written = Buffer.from([0x18, version]);
@@ -187,5 +294,5 @@ async function commitManifest(
   changed.writeUInt32LE(manifest.readUInt32LE(position) + written.length + field.length, position);
   const manifest_path = stageManifest(table, version, { content: changed, scheme: naming_scheme });
   const request = { id, version, manifest_path, naming_scheme };
-  expect((await catalog.call("createTableVersion", request)).status).toBe(200);
+  expect((await of.call("createTableVersion", request)).status).toBe(200);
 }

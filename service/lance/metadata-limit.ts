@@ -1,0 +1,32 @@
+import { CatalogError } from "@tiltyard/protocol";
+import { metadataBytesOf } from "./manifest.ts";
+
+/**
+ * The maximum number of bytes of all metadata of a schema and its fields after a change of the metadata. Every commit
+ * writes all of it again, and every process that opens the table has it in memory.
+ */
+const metadataBytesMax = 4 * 1024 * 1024;
+
+/**
+ * Returns the maximum for the version after a manifest. Metadata of other writers, or of new columns, may exceed the
+ * limit. A change must not extend it then.
+ *
+ * @throws CatalogError Unsupported
+ */
+export function metadataLimitAfter(manifest: Uint8Array): number {
+  return Math.max(metadataBytesMax, metadataBytesOf(manifest));
+}
+
+/** A change that exceeds the limit. */
+export class MetadataTooLargeError extends CatalogError {
+  constructor(bytes: number, bytesMax: number) {
+    const found = `the schema and its fields would have ${bytes} bytes of metadata, and at most ${bytesMax} are allowed`;
+    super("InvalidInput", `metadata: ${found}. Remove keys, or store long texts in a column or a file`);
+  }
+}
+
+/** Checks the metadata in the manifest of a change. @throws MetadataTooLargeError; CatalogError Unsupported */
+export function requireMetadataWithin(manifest: Uint8Array, bytesMax: number): void {
+  const bytes = metadataBytesOf(manifest);
+  if (bytes > bytesMax) throw new MetadataTooLargeError(bytes, bytesMax);
+}
