@@ -2,11 +2,9 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "./run.ts";
 
-/** The build tool. The interop tests check the package with the same version. */
-const hatchling = "hatchling==1.33.0";
-
 /**
- * Builds the wheel and the source distribution of the package that runs jobs.
+ * Builds the wheel and the source distribution of the package that runs jobs, with the pinned packages of
+ * build-requirements.txt.
  *
  * @param staging An empty folder.
  */
@@ -21,6 +19,7 @@ export function packPython(checkout: string, staging: string, destination: strin
 
   const venv = join(staging, "venv");
   run("python3", ["-m", "venv", venv]);
-  run(join(venv, "bin/python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", hatchling]);
+  const pins = ["--require-hashes", "-r", join(checkout, "runner/job/build-requirements.txt")];
+  run(join(venv, "bin/python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...pins]);
   run(join(venv, "bin/hatchling"), ["build", "-d", destination], { cwd: project });
 }
