@@ -23,6 +23,9 @@ const group = `${prefix}.unpack_group`;
 const genevaBackend = "DockerUDFSpecV1";
 const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
 
+/** The maximum length of the metadata of the columns that a request adds, as JSON. Every output has all of its function. */
+const metadataLengthMax = 4 * 1024 * 1024;
+
 /** A stored function: its path in the folder of the table, and its content. */
 interface StoredUdf {
   readonly path: string;
@@ -42,6 +45,12 @@ export async function storeFunctions(
 ): Promise<ReadableStream<Uint8Array>> {
   const { result: schema } = await parts.rows.read("schema", at, {});
   const functions = columns.map((column) => ({ column, udf: readUdf(column) }));
+  const lengths = functions.map(({ column, udf }) => column.outputs.length * lengthOf(metadataOf(column, udf)));
+  const length = lengths.reduce((sum, each) => sum + each, 0);
+  if (length > metadataLengthMax)
+    throw invalid(
+      `outputs: the metadata of all columns together has ${length} characters, and at most ${metadataLengthMax} are allowed: each output has a copy of the manifest`,
+    );
   const stream = columnsAsStream(functions.flatMap(({ column, udf }) => virtualFields(column, udf, schema)));
   for (const { udf } of functions) await store(parts, at, udf);
   return new Blob([stream]).stream();
@@ -156,6 +165,10 @@ export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record
   const automatic = [...columns].filter(([, given]) => isAutomatic(given));
   const byGroup = Map.groupBy(automatic, ([name, given]) => given[group] ?? name);
   return [...byGroup.values()].flatMap(([first]) => first?.[0] ?? []);
+}
+
+function lengthOf(metadata: Readonly<Record<string, string>>): number {
+  return JSON.stringify(metadata).length;
 }
 
 function parseJson(content: Buffer): unknown {

@@ -143,6 +143,16 @@ describe("a column that a function computes", () => {
     expect(fields.b?.metadata?.["virtual_column.udf"]).toBe(`_udfs/${sha}`);
   });
 
+  test("is refused with more than 4 MiB of metadata, because each output has a copy of the manifest", async () => {
+    const id = await createFilms(catalog);
+    const outputs = Array.from({ length: 50 }, (_, index) => ({ column: `c${index}`, data_type: { type: "int64" } }));
+    const manifest = JSON.stringify({ note: "x".repeat(100_000) });
+    const { error } = await add(id, { name: "c0", virtual_column: virtual(outputs, { manifest }) });
+    expect(error).toMatchObject({ status: 400, detail: expect.stringContaining("at most 4194304 are allowed") });
+    const few = virtual(outputs.slice(0, 20), { manifest });
+    expect((await add(id, { name: "c0", virtual_column: few })).status).toBe(200);
+  });
+
   const length = { column: "length", data_type: { type: "int64" } };
 
   test("is filled in the environment of its manifest or of the request's manifest", async () => {
