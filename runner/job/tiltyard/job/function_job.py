@@ -99,7 +99,6 @@ def _spec_of(function: contracts.JobFunction, schema: Any, requirements: Require
     return FunctionSpec(
         start,
         function["env"],
-        function["gpu"],
         {each["parameter"]: quoted(each["path"]) for each in function["inputs"]},
         [
             each["parameter"]
@@ -107,6 +106,7 @@ def _spec_of(function: contracts.JobFunction, schema: Any, requirements: Require
             if each["parameter"] in needed or each["path"].split(".")[0].strip("`") in computed
         ],
         requirements,
+        function["gpu"],
     )
 
 

@@ -20,14 +20,14 @@ class FunctionSpec:
 
     start: Start
     environment: dict[str, str]
-    # The function sees the GPU that Ray reserves for its worker.
-    gpu: bool
     # The SQL of each input by its parameter, in the order of the parameters.
     inputs: dict[str, str]
     # The parameters that need a value: the function is not called for rows in which one of them is null.
     required: list[str]
     # None for the Python of the runner.
     requirements: Requirements | None = None
+    # The function sees the GPU that Ray reserves for its worker.
+    gpu: bool = False
 
 
 @dataclass(frozen=True)
