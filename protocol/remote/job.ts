@@ -92,7 +92,11 @@ export const listRemoteJobs = defineContract({
   operationId: "ListRemoteJobs",
   summary: "List the jobs of the root or of the client's database, latest first",
   path: "/v1/jobs/list",
-  body: z.object({ ...commonRequest, page_token: text(characters.token).optional() }),
+  body: z.object({
+    ...commonRequest,
+    page_token: text(characters.token).optional(),
+    limit: z.int().min(1).optional(),
+  }),
   response: z.object({
     jobs: z.array(
       z.object({

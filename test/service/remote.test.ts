@@ -98,6 +98,11 @@ describe("LanceDB's remote client", () => {
       state: "IN_PROGRESS",
       created_at_millis: expect.any(Number),
     });
+    await openJob();
+    const page = (await catalog.call("listRemoteJobs", { limit: 1 })).body;
+    expect(page.jobs).toHaveLength(1);
+    const next = (await catalog.call("listRemoteJobs", { limit: 1, page_token: page.page_token })).body;
+    expect(next.jobs.map((job) => job.job_id)).toEqual([job_id]);
     expect((await catalog.call("listRemoteJobs", { page_token: "none of its own" })).error.status).toBe(400);
   });
 
