@@ -1,4 +1,4 @@
-import { CatalogError, type RequestOf, type remoteContracts } from "@tiltyard/protocol";
+import { CatalogError, type JsonArrowSchema, type RequestOf, type remoteContracts } from "@tiltyard/protocol";
 
 /**
  * The key in the metadata of columns that are refreshed after commits with new rows. Its value is the minimum interval
@@ -32,6 +32,28 @@ export function autoRefreshMetadata(
 /** Returns the minimum interval in seconds; undefined if only requests refresh the column. */
 export function refreshIntervalOf({ [key]: interval }: Metadata): number | undefined {
   return interval === undefined ? undefined : Number(interval) || 0;
+}
+
+/**
+ * Returns a schema with the options of columns of SQL expressions under lancedb's own keys. lancedb 0.41 reads their
+ * absence as a wish for automatic refreshes.
+ */
+export function withAutoRefreshOptions(schema: JsonArrowSchema): JsonArrowSchema {
+  return {
+    ...schema,
+    fields: schema.fields.map(({ metadata = {}, ...field }) => {
+      const options = metadata.computed_column === "true" ? optionsIn(metadata) : {};
+      return Object.keys(metadata).length === 0 ? field : { ...field, metadata: { ...metadata, ...options } };
+    }),
+  };
+}
+
+function optionsIn(metadata: Metadata): Metadata {
+  const interval = refreshIntervalOf(metadata);
+  return {
+    "computed_column.auto_refresh_enabled": String(interval !== undefined),
+    ...(interval && { "computed_column.auto_refresh_interval_seconds": String(interval) }),
+  };
 }
 
 function invalid(detail: string): CatalogError {

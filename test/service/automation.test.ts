@@ -138,6 +138,23 @@ describe("a column with auto_refresh_enabled", () => {
     ]);
   });
 
+  test("has the options that lancedb 0.41 reads in the schema", async () => {
+    const optionsOf = async (options: object) => {
+      const id = await createFilms(catalog);
+      await addComputed(id, options);
+      const { fields } = (await catalog.call("remoteDescribeTable", { id })).body.schema;
+      return Object.entries(fields.at(-1)?.metadata ?? {}).filter(([key]) => key.startsWith("computed_column.auto"));
+    };
+    const enabled = ["computed_column.auto_refresh_enabled", "true"];
+    expect(await optionsOf({ auto_refresh_enabled: true })).toEqual([enabled]);
+    expect(await optionsOf({ auto_refresh_enabled: true, auto_refresh_interval_seconds: 60 })).toEqual([
+      enabled,
+      ["computed_column.auto_refresh_interval_seconds", "60"],
+    ]);
+    for (const options of [{}, { auto_refresh_enabled: false }])
+      expect(await optionsOf(options)).toEqual([["computed_column.auto_refresh_enabled", "false"]]);
+  });
+
   test("gets a job for new rows when a Function computes it", async () => {
     const id = await createFilms(catalog);
     const signature = { inputs: [{ name: "value", arrow_type: "float64", nullable: true }] };

@@ -1,5 +1,5 @@
 import { formatIdentifier, renamed } from "@tiltyard/protocol";
-import { autoRefreshMetadata } from "../../automation/auto-refresh.ts";
+import { autoRefreshMetadata, withAutoRefreshOptions } from "../../automation/auto-refresh.ts";
 import { requireNamespace, requireTable } from "../../domain/require.ts";
 import { listTables } from "../../store/tables.ts";
 import type { Handler } from "../handler.ts";
@@ -24,7 +24,12 @@ export const remoteListTables: Handler<"remoteListTables"> = async (request, { s
 export const remoteDescribeTable: Handler<"remoteDescribeTable"> = async (request, { store, rows }, caller) => {
   const { location } = await requireTable(store.read, request.id);
   const { version, result } = await rows.read("lanceSchema", { ...request, caller }, {});
-  return { table: formatIdentifier(request.id, request.delimiter), version, location: location.uri, schema: result };
+  return {
+    table: formatIdentifier(request.id, request.delimiter),
+    version,
+    location: location.uri,
+    schema: withAutoRefreshOptions(result),
+  };
 };
 
 export const remoteRenameTable: Handler<"remoteRenameTable"> = (request, catalog, caller) =>
