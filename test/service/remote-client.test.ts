@@ -79,6 +79,8 @@ describe("tables", () => {
     await branch.add(rows(8, 9));
     expect([await branch.countRows(), await table.countRows()]).toEqual([9, 8]);
     expect(Object.keys(await (await table.branches()).list())).toEqual(["side"]);
+    // The client's own words for a 409.
+    await expect((await table.branches()).create("side")).rejects.toThrow("(branch: side)' already exists");
     await (await table.branches()).delete("side");
   });
 });

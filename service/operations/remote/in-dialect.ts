@@ -2,7 +2,8 @@ import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 
 /**
  * The errors that LanceDB's client would misinterpret: any 404 means a missing table to it, and it retries a 409 in
- * vain. It detects an existing table by a 400 with certain words in its message.
+ * vain. It detects an existing table by a 400 with certain words in its message, and an existing branch by the 409, which
+ * it does not retry there.
  */
 const malformed: readonly ErrorKind[] = [
   "TableAlreadyExists",
@@ -10,7 +11,6 @@ const malformed: readonly ErrorKind[] = [
   "TableTagNotFound",
   "TableTagAlreadyExists",
   "TableIndexAlreadyExists",
-  "TableBranchAlreadyExists",
   "InvalidTableState",
 ];
 
