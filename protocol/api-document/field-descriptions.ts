@@ -319,6 +319,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   creation_ms: "The time of the creation in milliseconds since the epoch.",
   failure: "The failure of the job.",
   include_generation_rows: "Not used: no table has generations.",
+  include_sstable_rows: "The name of include_generation_rows in lancedb 0.41.",
   job_id: "The id of the job.",
   job_state: "The state of the job.",
   job_type: "The id of the operation that opened the job.",

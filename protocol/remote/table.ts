@@ -86,7 +86,6 @@ export const remoteListTableVersions = defineContract({
 
 const writeSpec = { errors: datasetReadErrors, access: onPath("reader") };
 const specBody = z.object({ ...commonRequest, branch });
-const statsBody = specBody.extend({ include_generation_rows: z.boolean().optional() });
 
 export const getLsmWriteSpec = defineContract({
   ...writeSpec,
@@ -102,7 +101,7 @@ export const getLsmStats = defineContract({
   operationId: "GetLsmStats",
   summary: "Return the statistics of LSM writes, which are always null",
   path: "/v1/table/{id}/get_lsm_stats/",
-  body: statsBody,
+  body: specBody.extend({ include_generation_rows: z.boolean().optional() }),
   response: z.object({ lsm_stats: z.null() }),
 });
 
@@ -120,7 +119,7 @@ export const getRteStats = defineContract({
   operationId: "GetRteStats",
   summary: "Return the statistics of LSM writes to lancedb 0.41, which are always null",
   path: "/v1/table/{id}/get_rte_stats/",
-  body: statsBody,
+  body: specBody.extend({ include_sstable_rows: z.boolean().optional() }),
   response: z.object({ rte_stats: z.null() }),
 });
 
