@@ -2,7 +2,8 @@
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
  * served catalog. Three lanes run at the same time, because each of them waits now and then: one has the tests with a shared Ray.
  * `-k chaos` runs the random kills, of which each backfill lasts minutes; `recomputed` kills each part once. `-k jobs_in_s3` runs
- * jobs with a store's own keys.
+ * jobs with a store's own keys. `-k crate` runs a program with lancedb's crate, whose
+ * compilation lasts half an hour of processor time.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
  * local lancedb. pytest receives all others, e.g. `-k geneva`.
@@ -42,7 +43,7 @@ const jvmTests = ["clients", "client_pages"];
 /** Tests that wait for the timeouts of stores. */
 const faultTests = ["faulty_store", "made_again"];
 /** Tests that last too long for each change. `vending` also runs a job in S3. */
-const onDemand = ["chaos", "jobs_in_s3"];
+const onDemand = ["chaos", "crate", "jobs_in_s3"];
 /** Jobs without a runner, or with a runner of the test. */
 const testsWithoutSharedRunner = ["job_attempt", "needs", "past_the_catalog", "remote_paths", "vending"];
 const testsWithoutRay = [

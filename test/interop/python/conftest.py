@@ -36,10 +36,9 @@ def pytest_configure() -> None:
         pytest.exit("run these tests by npm run test:interop", returncode=1)
 
 
-@pytest.fixture(scope="session")
-def catalog(tmp_path_factory):
-    """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients must send
-    only known fields."""
+@contextlib.contextmanager
+def checked_catalog(tmp_path_factory, **more: str):
+    """A catalog with secrets and short delays, and more settings. It fails if clients have sent it unknown fields."""
     log = tmp_path_factory.mktemp("log") / "log"
     keys = tmp_path_factory.mktemp("keys") / "keys"
     keys.write_text(f"test:{base64.b64encode(os.urandom(32)).decode()}\n")
@@ -47,11 +46,20 @@ def catalog(tmp_path_factory):
         "TILTYARD_LOG_LEVEL": "info",
         "TILTYARD_AUTOMATION_DELAY": "1s",
         "TILTYARD_SECRETS_KEY_FILE": str(keys),
+        **more,
     }
     with Catalog(tmp_path_factory.mktemp("data dir"), settings, log=log) as running:
         yield running
     lines = [line for line in log.read_text().splitlines() if '"ignored_fields"' in line]
     assert lines == [], "clients send fields that the catalog ignores"
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory):
+    """A catalog whose tables are in the file system, below a folder with a space in its name. Its clients must send
+    only known fields."""
+    with checked_catalog(tmp_path_factory) as running:
+        yield running
 
 
 names = itertools.count(1)
