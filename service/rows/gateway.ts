@@ -20,6 +20,12 @@ const viewOperations = [
 ] as const;
 type ViewOperation = (typeof viewOperations)[number];
 
+/**
+ * Keeps idle connections open. After a stall of the event loop, Node would close one with an unread request, and the
+ * library reports a commit on it as a conflict with a version that does not exist.
+ */
+const connectionOptions = { keepAliveTimeout: 0, requestTimeout: 0 };
+
 /** A table as the library sees it during one request. */
 export type TableView = {
   readonly [Name in ViewOperation]: (request: RequestOf<Contracts[Name]>) => Promise<ResponseOf<Contracts[Name]>>;
@@ -110,7 +116,7 @@ export function createGateway(): Gateway {
   });
 
   async function listen(): Promise<Server> {
-    const server = createServer(getRequestListener(app.fetch));
+    const server = createServer(connectionOptions, getRequestListener(app.fetch));
     server.listen({ host: "127.0.0.1", port: 0, exclusive: true });
     await once(server, "listening");
     return server;

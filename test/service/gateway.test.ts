@@ -54,6 +54,12 @@ test("the gateway shows a view to the holder of its token alone", async () => {
   expect(served.failure).toBeUndefined();
 });
 
+test("the gateway closes no idle connection, on which the library may send a commit at that moment", async () => {
+  const served = gateway.serve(viewOf("file:///mine"));
+  // Node announces a timeout of idle connections with this header.
+  expect((await describeTable(served.uri, bearer(served.token))).headers.get("keep-alive")).toBeNull();
+});
+
 test("the gateway forgets a view that is no longer served", async () => {
   const view = viewOf("file:///gone");
   const served = gateway.serve(view);
