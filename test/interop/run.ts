@@ -1,9 +1,8 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
- * served catalog. Three lanes run at the same time, because each of them waits now and then: one has the tests with a shared Ray.
- * `-k chaos` runs the random kills, of which each backfill lasts minutes; `recomputed` kills each part once. `-k jobs_in_s3` runs
- * jobs with a store's own keys. `-k crate` runs a program with lancedb's crate, whose
- * compilation lasts half an hour of processor time.
+ * served catalog. Three lanes of about the same duration run at the same time, because each of them waits now and then.
+ * `-k chaos` runs the random kills, of which each backfill lasts minutes. `-k jobs_in_s3` runs jobs with a store's own keys. `-k crate`
+ * runs a program with lancedb's crate, whose compilation lasts half an hour of processor time.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
  * local lancedb. pytest receives all others, e.g. `-k geneva`.
@@ -46,6 +45,10 @@ const faultTests = ["faulty_store", "made_again"];
 const onDemand = ["chaos", "crate", "jobs_in_s3"];
 /** Jobs without a runner, or with a runner of the test. */
 const testsWithoutSharedRunner = ["job_attempt", "needs", "past_the_catalog", "remote_paths", "vending"];
+/** Tests that kill each process of a job once. */
+const killTests = ["recomputed"];
+/** The code blocks of the documentation. */
+const pageTests = ["client_pages", "newcomer"];
 const testsWithoutRay = [
   "authentication",
   "bench",
@@ -147,21 +150,24 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
 
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const others = filesOf([...testsWithoutRay, ...faultTests, ...testsWithoutSharedRunner, ...onDemand]);
+  const others = filesOf(
+    [testsWithoutRay, faultTests, testsWithoutSharedRunner, killTests, pageTests, onDemand].flat(),
+  );
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
     .filter((file) => !others.includes(file));
   const lanes: readonly (readonly Part[])[] = [
-    [clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools)],
     [
-      vitestPart("our own clients", "interop"),
+      clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools),
       clientsPart("jobs without the shared runner", "not jvm", filesOf(testsWithoutSharedRunner), tools),
     ],
+    [vitestPart("our own clients", "interop"), clientsPart("kills", "not jvm", filesOf(killTests), tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
       clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools),
+      clientsPart("the pages of the documentation", "not jvm", filesOf(pageTests), tools),
     ],
   ];
   const runLane = async (parts: readonly Part[], isHeld: boolean) => {

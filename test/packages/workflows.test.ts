@@ -24,7 +24,6 @@ describe("the workflows", () => {
   });
 
   test("are valid for GitHub", () => {
-    expect(workflows).toHaveLength(2);
     const files = [...workflows, "examples/deploy-workflow.yml"];
     const { status, stdout, stderr } = spawnSync(actionlint, files, { encoding: "utf8" });
     expect(`${stdout}${stderr}`).toBe("");
