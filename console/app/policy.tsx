@@ -72,7 +72,12 @@ function DescribedPolicy({
   scheduled,
 }: TableProperties & AnswerTo<"describeTablePolicy">) {
   const { ask } = useAction();
-  const { auto_compact: compact, auto_build_index: indices = [], auto_clean_up: cleanUp } = policy;
+  const {
+    auto_compact: compact,
+    auto_build_index: indices = [],
+    auto_clean_up: cleanUp,
+    auto_refresh: refresh,
+  } = policy;
   /** Returns the next time of a part with a schedule. */
   const next = (part: string, ofColumn?: string) => {
     const found = scheduled.find(({ policy: name, column }) => name === part && column === ofColumn);
@@ -85,7 +90,7 @@ function DescribedPolicy({
     });
   return (
     <>
-      {compact === undefined && indices.length === 0 && cleanUp === undefined ? (
+      {compact === undefined && indices.length === 0 && cleanUp === undefined && refresh === undefined ? (
         <Hint>No policy: the catalog opens no job for this table by itself.</Hint>
       ) : (
         <Facts
@@ -103,6 +108,7 @@ function DescribedPolicy({
               cleanUp &&
                 `at ${amount(cleanUp.versions, "new version")}; keeps ${counted(cleanUp.keep_versions ?? 1)}${next("auto_clean_up")}`,
             ],
+            ["Refresh", refresh && `after changes${next("auto_refresh")}`],
           ]}
         />
       )}
@@ -172,6 +178,7 @@ function changed(policy: Policies, text: (name: string) => string): Policies {
     indices.push({ column: text("column"), index_type: text("type"), new_fragments: count("new") ?? 1 });
   const { keep_versions: _, ...cleanUp } = policy.auto_clean_up ?? {};
   return {
+    ...(policy.auto_refresh && { auto_refresh: policy.auto_refresh }),
     ...(small !== undefined && { auto_compact: { ...policy.auto_compact, small_fragments: small } }),
     ...(indices.length > 0 && { auto_build_index: indices }),
     ...(versions !== undefined && {

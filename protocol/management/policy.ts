@@ -40,9 +40,13 @@ const CleanUp = z
   })
   .meta({ id: "CleanUpPolicy" });
 
+const Refresh = z
+  .strictObject({ schedule: Schedule.describe("The times at which a due refresh is opened.") })
+  .meta({ id: "RefreshPolicy" });
+
 /**
  * The conditions under which the catalog opens maintenance jobs for a table, with the fields of the requests that open
- * them.
+ * them, and the times of the automatic refreshes.
  */
 export const TablePolicy = {
   auto_compact: Compaction.optional(),
@@ -54,10 +58,13 @@ export const TablePolicy = {
     })
     .optional(),
   auto_clean_up: CleanUp.optional(),
+  auto_refresh: Refresh.optional().describe(
+    "The times of automatic refreshes of the table's columns, and of the table itself if it is a view.",
+  ),
 };
 
 const part = {
-  policy: z.enum(["auto_compact", "auto_build_index", "auto_clean_up"]),
+  policy: z.enum(["auto_compact", "auto_build_index", "auto_clean_up", "auto_refresh"]),
   column: z.string().optional().describe("The column of auto_build_index."),
 };
 

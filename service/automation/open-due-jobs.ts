@@ -48,12 +48,15 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     const page = { after, limit: 1, descending: false };
     const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
     const causedAtMillis = cause?.timestampMillis ?? 0;
-    const { sinceMillis } = automation;
-    const schedule = scheduleOf(automation, policy);
+    const earliestMillis = automation.sinceMillis + 1_000 * (interval ?? 0);
+    const schedule = scheduleOf(
+      automation,
+      automation.kind === "refresh" ? await policyOfView(parts, automation) : policy,
+    );
     const opensAtMillis =
       schedule === undefined
-        ? Math.max(causedAtMillis + automationDelayMs, sinceMillis + 1_000 * (interval ?? 0))
-        : nextTimeAfter(schedule, Math.max(causedAtMillis, sinceMillis));
+        ? Math.max(causedAtMillis + automationDelayMs, earliestMillis)
+        : nextTimeAfter(schedule, Math.max(causedAtMillis, earliestMillis));
     const left = opensAtMillis - Date.now();
     const isLater = schedule !== undefined || interval !== undefined;
     if (left > 0) waits.push(Math.min(left, isLater ? laterPollMs : automationDelayMs));
@@ -97,6 +100,12 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
     log.warn({ table: identifier, problem: error.message }, "the policy of a table opens no jobs. Replace it");
     return {};
   }
+}
+
+/** Returns the policy of the view that an automation refreshes. */
+async function policyOfView(parts: AutomationParts, { target }: Automation): Promise<Policy> {
+  const view = await findTableById(parts.store.read, Number(target));
+  return view === undefined ? {} : readPolicy(parts, view);
 }
 
 /** Records that an automation is not due at this version. The delay of its job starts at a later version. */

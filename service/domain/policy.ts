@@ -1,6 +1,12 @@
 import { CatalogError, type Schedule, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
-import { type Automation, deleteAutomation, listAutomations, putAutomation } from "../store/automations.ts";
+import {
+  type Automation,
+  deleteAutomation,
+  listAutomations,
+  listSourcesOf,
+  putAutomation,
+} from "../store/automations.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
@@ -28,6 +34,11 @@ export function automationOf(tableId: number) {
   return { kind: "automate", subject: String(tableId) } as const;
 }
 
+/** Opens the jobs that are due, of a table and of the sources from which it is refreshed if it is a view. */
+export async function noteAutomations(session: Session, tableId: number): Promise<void> {
+  for (const each of [tableId, ...(await listSourcesOf(session, tableId))]) await noteTask(session, automationOf(each));
+}
+
 /** Returns the policy of a table. @throws CatalogError InvalidInput if a property is not a valid policy. */
 export function policyIn(properties: Properties): Policy {
   const given = Object.fromEntries(
@@ -46,13 +57,17 @@ export function indexPolicyOf({ auto_build_index }: Policy, target: string) {
   return auto_build_index?.find(({ column }) => column === target);
 }
 
-/** Returns the times at which the jobs of an automation may be opened; undefined for any time. */
+/**
+ * Returns the times at which the jobs of an automation may be opened; undefined for any time.
+ *
+ * @param policy The policy of the table, or of the view that is refreshed.
+ */
 export function scheduleOf(
   { kind, target }: Pick<Automation, "kind" | "target">,
   policy: Policy,
 ): Schedule | undefined {
   if (kind === "build_index") return indexPolicyOf(policy, target)?.schedule;
-  return kind === "compact" || kind === "clean_up" ? policy[policyNames[kind]]?.schedule : undefined;
+  return policy[kind === "compact" || kind === "clean_up" ? policyNames[kind] : "auto_refresh"]?.schedule;
 }
 
 /**

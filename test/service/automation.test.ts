@@ -2,6 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
 import type { Store } from "../../service/store/store.ts";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
+import { executeSql } from "../support/database.ts";
 import { doDeferredWork as doWorkOf, useDeferredWork } from "../support/deferred-work.ts";
 import { functionColumns, registerFunction } from "../support/functions.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
@@ -44,6 +45,23 @@ async function jobsOn(id: readonly string[]) {
 async function end(job: string, ...statuses: readonly string[]) {
   const actions = statuses.map((status) => ({ setStatusAction: { status } }));
   expect((await catalog.call("alterTransaction", { id: job.split("$"), actions })).status).toBe(200);
+}
+
+/** Replaces the policy of a table. The next time of the schedule exceeds the duration of these tests. */
+async function putSchedule(
+  id: readonly string[],
+  policy: object = { auto_refresh: { schedule: { cron: "0 3 1 1 *", time_zone: "Europe/Berlin" } } },
+): Promise<void> {
+  expect((await catalog.call("putTablePolicy", { id, ...policy })).status).toBe(200);
+}
+
+/** Moves all commits and automations to the past, as if the catalog had been down since. */
+async function moveToPast(days: number): Promise<void> {
+  for (const [table, column] of [
+    ["automations", "since_millis"],
+    ["table_versions", "timestamp_millis"],
+  ])
+    await executeSql(catalog.database, `update ${table} set ${column} = ${column} - ${days * 86_400_000}`);
 }
 
 describe("a column with auto_backfill", () => {
@@ -205,6 +223,62 @@ describe("a column with auto_refresh_enabled", () => {
   });
 });
 
+describe("the schedule of automatic refreshes", () => {
+  const addTwice = (id: readonly string[], more: object = {}) =>
+    catalog.call("remoteAlterTableAddColumns", {
+      id,
+      new_columns: [{ name: "twice", computed: "id * 2" }],
+      auto_refresh_enabled: true,
+      ...more,
+    });
+
+  test("delays the jobs of a table's columns, which run once for all times that were missed", async () => {
+    const id = await createAutomatic();
+    await addTwice(id);
+    await putSchedule(id);
+    for (let commit = 0; commit < 3; commit++) await append(id);
+    expect(await jobsOn(id)).toEqual([]);
+    const next_at_millis = Date.UTC(new Date().getUTCFullYear() + 1, 0, 1, 2);
+    const { body } = await catalog.call("describeTablePolicy", { id });
+    expect(body).toMatchObject({ scheduled: [{ policy: "auto_refresh", next_at_millis }], problems: [] });
+
+    await moveToPast(3 * 366);
+    const columns = async () => (await jobsOn(id)).map(({ column }) => column).toSorted();
+    expect(await columns()).toEqual(["length", "twice"]);
+    for (const { job_id } of await jobsOn(id)) await end(job_id, "Running", "Succeeded");
+    await append(id);
+    expect(await columns()).toEqual(["length", "twice"]);
+  });
+
+  test("does not shorten the interval of a column", async () => {
+    const id = await createFilms(catalog);
+    await addTwice(id, { auto_refresh_interval_seconds: 3 * 86_400 });
+    await putSchedule(id, { auto_refresh: { schedule: { cron: "* * * * *" } } });
+    await append(id);
+    await moveToPast(2);
+    expect(await jobsOn(id)).toEqual([]);
+    await moveToPast(2);
+    expect(await jobsOn(id)).toMatchObject([{ column: "twice" }]);
+  });
+
+  test("names what is missing where nothing is refreshed automatically", async () => {
+    const id = await createFilms(catalog);
+    await putSchedule(id);
+    const problems = async () => (await catalog.call("describeTablePolicy", { id })).body.problems;
+    const problem = expect.stringMatching(/^nothing is refreshed automatically: .* TILTYARD_AUTO_REFRESH=on/);
+    expect(await problems()).toEqual([{ policy: "auto_refresh", problem }]);
+    await addTwice(id);
+    expect(await problems()).toEqual([]);
+  });
+
+  test("is rejected without a time in the future", async () => {
+    const id = await createFilms(catalog);
+    const auto_refresh = { schedule: { cron: "0 0 31 2,4 *" } };
+    const { error } = await catalog.call("putTablePolicy", { id, auto_refresh });
+    expect(error).toMatchObject({ status: 400, detail: "auto_refresh.schedule.cron: has no time in the future" });
+  });
+});
+
 describe("a view with auto_refresh", () => {
   const output_schema = Buffer.from(arrowStream([])).toString("base64");
 
@@ -245,6 +319,20 @@ describe("a view with auto_refresh", () => {
     } finally {
       await keeping.stop();
     }
+  });
+
+  test("gets its job at the next time of its own schedule", async () => {
+    const id = await createFilms(catalog);
+    const view = [...id.slice(0, -1), "view"];
+    const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+    const request = { kind: "query", source_query, output_schema, auto_refresh: true };
+    expect((await catalog.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
+    await putSchedule(view);
+    await append(id);
+    expect(await jobsOn(view)).toEqual([]);
+    // The source has no schedule, and its policy has no effect on the view.
+    await putSchedule(view, {});
+    expect(await jobsOn(view)).toMatchObject([{ operation: "RefreshMaterializedView", status: "Queued" }]);
   });
 
   test("gets no job for another source, which a writer of the view could choose", async () => {

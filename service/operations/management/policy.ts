@@ -1,13 +1,23 @@
 import { CatalogError, managementContracts, nextTimeAfter, type RequestOf } from "@tiltyard/protocol";
 import { automaticJob } from "../../automation/automatic-job.ts";
-import { stateOf } from "../../automation/table-state.ts";
-import { applyPolicy, policyIn, policyNames, policyProperties, scheduleOf } from "../../domain/policy.ts";
+import { stateOf, type TableState } from "../../automation/table-state.ts";
+import {
+  applyPolicy,
+  noteAutomations,
+  policyIn,
+  policyNames,
+  policyProperties,
+  scheduleOf,
+} from "../../domain/policy.ts";
 import { requireTable } from "../../domain/require.ts";
 import { recordAudit } from "../../domain/transaction.ts";
 import { indexedColumn } from "../../geneva/backfill.ts";
-import { listAutomations } from "../../store/automations.ts";
+import { type Automation, listAutomations, listSourcesOf } from "../../store/automations.ts";
 import { setTableProperties } from "../../store/tables.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
+
+const nothingToRefresh =
+  "nothing is refreshed automatically: add a column with auto_backfill, create the view with auto_refresh, or ask the operator for TILTYARD_AUTO_REFRESH=on and add a column with auto_refresh_enabled";
 
 export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog, caller) => {
   await requireColumns(request, catalog, caller);
@@ -21,6 +31,7 @@ export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog
     const properties = { ...Object.fromEntries(others), ...given };
     await setTableProperties(session, table.id, properties);
     await applyPolicy(session, { ...table, properties }, caller);
+    await noteAutomations(session, table.id);
     const contract = managementContracts.putTablePolicy;
     return recordAudit(session, { contract, request, caller, objects: [id], properties: given });
   });
@@ -51,8 +62,22 @@ export const describeTablePolicy: Handler<"describeTablePolicy"> = async ({ id }
   const policy = policyIn(table.properties);
   const problems = [];
   const scheduled = [];
-  let state: Promise<unknown> | undefined;
-  for (const automation of await listAutomations(store.read, table.id)) {
+  let state: Promise<TableState> | undefined;
+  const automations = await listAutomations(store.read, table.id);
+  if (policy.auto_refresh !== undefined) {
+    const part = { policy: "auto_refresh" } as const;
+    scheduled.push({ ...part, next_at_millis: nextTimeAfter(policy.auto_refresh.schedule, Date.now()) });
+    const problem = await problemOf(async () => {
+      state ??= stateOf(catalog, table);
+      const { refreshIntervals } = await state;
+      const isColumn = ({ kind, target }: Automation) =>
+        kind === "backfill" && (catalog.autoRefresh || !refreshIntervals.has(target));
+      if (!automations.some(isColumn) && (await listSourcesOf(store.read, table.id)).length === 0)
+        throw new CatalogError("InvalidInput", nothingToRefresh);
+    });
+    if (problem !== undefined) problems.push({ ...part, problem });
+  }
+  for (const automation of automations) {
     const { kind, target } = automation;
     if (kind === "backfill" || kind === "refresh") continue;
     const part = { policy: policyNames[kind], ...(target !== "" && { column: target }) };

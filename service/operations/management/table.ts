@@ -4,17 +4,16 @@ import { CatalogError, formatIdentifier, foundMax, managementContracts, shown } 
 import { z } from "zod";
 import { openBranch, readVersionRecords, toTableVersion } from "../../commits/read.ts";
 import { readPage, readScannedPage } from "../../domain/page.ts";
-import { automationOf } from "../../domain/policy.ts";
+import { noteAutomations } from "../../domain/policy.ts";
 import { requireFreeName, requireTable } from "../../domain/require.ts";
 import { recordAudit, type TableChange } from "../../domain/transaction.ts";
 import { findAuditRecord } from "../../store/audit.ts";
-import { listSourcesOf } from "../../store/automations.ts";
 import { expiryOf } from "../../store/clock.ts";
 import { findDroppedTable, listDroppedTables as list, restoreTableName } from "../../store/dropped-tables.ts";
 import { search } from "../../store/search.ts";
 import type { Store } from "../../store/store.ts";
 import { protection, setTableProperties } from "../../store/tables.ts";
-import { deleteTask, noteTask } from "../../store/tasks.ts";
+import { deleteTask } from "../../store/tasks.ts";
 import { listViewsOf } from "../../store/views.ts";
 import { purgeOf } from "../../tables/drop.ts";
 import { type Handler, mayRead } from "../handler.ts";
@@ -51,9 +50,8 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
     await requireFreeName(session, identifier);
     await restoreTableName(session, dropped_id, identifier);
     await deleteTask(session, purgeOf(dropped_id));
-    // Jobs that were due meanwhile open now: those of the table, and of the sources from which it is refreshed.
-    for (const each of [dropped_id, ...(await listSourcesOf(session, dropped_id))])
-      await noteTask(session, automationOf(each));
+    // They may have become due meanwhile.
+    await noteAutomations(session, dropped_id);
     const contract = managementContracts.undropTable;
     return recordAudit(session, { contract, request, caller, objects: [identifier] });
   });
