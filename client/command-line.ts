@@ -42,7 +42,8 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   }
 }
 
-function tiltyard(): Command {
+/** Creates the program with all its commands. */
+export function tiltyard(): Command {
   const program = new Command("tiltyard")
     .description("Ray clusters and jobs over Lance tables, and the catalog.")
     .version(version)

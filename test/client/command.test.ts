@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { runCommandLine } from "../../client/command-line.ts";
+import { runCommandLine, tiltyard as tiltyardProgram } from "../../client/command-line.ts";
 import type { Finding } from "../../client/doctor/checks.ts";
 import { rayPod, startTestApiServer, type TestApiServer } from "../support/api-server.ts";
 import { commit, declareTable, useCatalog } from "../support/catalog.ts";
@@ -134,6 +135,38 @@ describe("tiltyard run", () => {
   });
 });
 const catalog = useCatalog();
+
+/** Returns the names of the commands without further commands, such as `tags create`. */
+function leavesOf(command: Command, path: readonly string[] = []): string[] {
+  return command.commands.flatMap((each) => {
+    const names = [...path, each.name()];
+    return each.commands.length === 0 ? [names.join(" ")] : leavesOf(each, names);
+  });
+}
+
+function leafAt(program: Command, path: string): Command {
+  const find = (command: Command, name: string) => command.commands.find((each) => each.name() === name) ?? command;
+  return path.split(" ").reduce(find, program);
+}
+
+/** Reports whether a command receives an option that follows its arguments. */
+function parsedBy(path: string, flag: string): boolean {
+  const program = tiltyardProgram();
+  const leaf = leafAt(program, path);
+  let isReceived = false;
+  leaf.action(() => {});
+  for (const argument of leaf.registeredArguments) argument.argParser<string>((value) => value);
+  for (const option of leaf.options) {
+    option.argParser<string>((value) => value);
+    option.makeOptionMandatory(false);
+    if ([option.long, option.short].includes(flag)) leaf.on(`option:${option.name()}`, () => (isReceived = true));
+  }
+  const option = leaf.options.find(({ long, short }) => (long ?? short) === flag);
+  const values = option?.required || option?.optional ? [option.argChoices?.[0] ?? "1"] : [];
+  const args = leaf.registeredArguments.map(({ argChoices }) => argChoices?.[0] ?? "x");
+  program.parse([...path.split(" "), ...args, flag, ...values], { from: "user" });
+  return isReceived;
+}
 
 describe("tiltyard", () => {
   test.each([
@@ -308,6 +341,12 @@ describe("tiltyard", () => {
 
   test("hands the commands of the catalog to its program with their options", async () => {
     expect((await start(["backup", "--help"]).finished).stdout).toContain("Usage: tiltyard-catalog backup");
+  });
+
+  test.each(leavesOf(tiltyardProgram()))("%s receives each of its options, none of which a parent accepts", (path) => {
+    const { options } = leafAt(tiltyardProgram(), path);
+    const received = options.map(({ long, short }) => long ?? short ?? "").filter((flag) => parsedBy(path, flag));
+    expect(received).toEqual(options.map(({ long, short }) => long ?? short));
   });
 
   test("completes commands and options in bash", async () => {
