@@ -125,6 +125,7 @@ function Versions({
                 id={id}
                 branch={branch}
                 of={version}
+                before={versions[index + 1]}
                 isLatest={index === 0}
                 tags={tagsOf(version)}
                 mayChange={mayChange}
@@ -146,7 +147,8 @@ function Versions({
 function VersionItem({
   id,
   branch,
-  of: { version, timestamp_millis: at, metadata, operation, principal },
+  of,
+  before,
   isLatest,
   tags,
   mayChange,
@@ -154,11 +156,13 @@ function VersionItem({
   readonly id: Identifier;
   readonly branch: string;
   readonly of: Version;
+  readonly before: Version | undefined;
   readonly isLatest: boolean;
   readonly tags: readonly string[];
   readonly mayChange: boolean;
 }) {
   const [isOpened, setOpened] = useState(false);
+  const { version, timestamp_millis: at, metadata, principal } = of;
   const more = Object.entries(metadata ?? {}).map(([name, value]) => ` · ${name}: ${value}`);
   return (
     <li class={isLatest ? "version latest" : "version"}>
@@ -172,7 +176,7 @@ function VersionItem({
             {tag}
           </span>
         ))}
-        {operation && <span>{kindOf(operation)}</span>}
+        <span>{whatChanged(of, before)}</span>
         {principal && <Principal name={principal} />}
       </div>
       <div class="hint">
@@ -199,6 +203,7 @@ function VersionItem({
 const kinds: Readonly<Record<string, string>> = {
   CreateTable: "created the table",
   CreateTableVersion: "commit of a client",
+  AdoptTableVersion: "commit without the catalog",
   InsertIntoTable: "rows inserted",
   UpdateTable: "rows updated",
   DeleteFromTable: "rows deleted",
@@ -209,11 +214,38 @@ const kinds: Readonly<Record<string, string>> = {
   AlterTableAlterColumns: "columns changed",
   CreateTableIndex: "index built",
   CreateTableScalarIndex: "index built",
+  // Lance's operations, which clients commit.
+  Append: "rows appended",
+  Delete: "rows deleted",
+  Overwrite: "table overwritten",
+  CreateIndex: "indices changed",
+  Rewrite: "fragments compacted",
+  Merge: "columns added or filled",
+  Restore: "earlier version restored",
+  Update: "rows updated or merged",
+  Project: "columns dropped or renamed",
+  UpdateConfig: "metadata changed",
+  DataReplacement: "column filled",
 };
 
-/** Returns what an operation did to a table. */
-export const kindOf = (operation: string) =>
-  ownValue(kinds, operation) ?? operation.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+/** The operations that commit a version which a client wrote. */
+const commits = ["CreateTableVersion", "BatchCreateTableVersions", "BatchCommitTables"];
+
+/** Returns what a version did to a table; empty if neither the catalog nor its manifest has a record of it. */
+function kindOf({ version, operation = "", lance_operation: ofLance }: Version): string {
+  if (ofLance === "Overwrite" && version === 1) return ownValue(kinds, "CreateTable") ?? "";
+  const name = commits.includes(operation) ? (ofLance ?? operation) : operation;
+  return ownValue(kinds, name) ?? name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}
+
+/** Returns what a version did to a table and to the number of its rows, as far as it is known. */
+export function whatChanged(of: Version, before: Version | undefined): string {
+  const { version, num_rows: now } = of;
+  const earlier = version === 1 ? 0 : before?.version === version - 1 ? before.num_rows : undefined;
+  const net = now === undefined || earlier === undefined ? 0 : now - earlier;
+  const rows = net === 0 ? "" : net > 0 ? `${amount(net, "row")} added` : `${amount(-net, "row")} deleted`;
+  return [kindOf(of), rows].filter(Boolean).join(" · ");
+}
 
 /** A principal, with a link to the job that acts in its name. */
 export function Principal({ name }: { readonly name: string }) {

@@ -3,7 +3,7 @@ import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
 import { ComputedColumns, type FieldOf, useJobOpener } from "./computed-columns.tsx";
 import { ago, amount, bytes, counted, dateAndTime, nameOf } from "./format.ts";
-import { kindOf, Principal } from "./history.tsx";
+import { Principal, whatChanged } from "./history.tsx";
 import { IndexFields, Policy } from "./policy.tsx";
 import { useAction, useCall } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
@@ -89,10 +89,11 @@ const Figure = ({ name, value, hint }: { readonly name: string; readonly value: 
 );
 
 function LastCommit({ id }: { readonly id: Identifier }) {
-  const { data } = useCall("listTableHistory", { id, limit: 1 });
-  const [latest] = data?.versions ?? [];
+  const { data } = useCall("listTableHistory", { id, limit: 2 });
+  const [latest, before] = data?.versions ?? [];
   if (latest === undefined) return null;
-  const { version, operation, principal, timestamp_millis: at } = latest;
+  const { version, principal, timestamp_millis: at } = latest;
+  const changed = whatChanged(latest, before);
   return (
     <Facts
       of={[
@@ -100,7 +101,7 @@ function LastCommit({ id }: { readonly id: Identifier }) {
           "Last commit",
           <span>
             <a href={linkTo("table", id, "history")}>Version {version}</a>
-            {operation && `: ${kindOf(operation)}`}
+            {changed && `: ${changed}`}
             {principal && (
               <>
                 {" "}

@@ -7,6 +7,16 @@ import { TableVersion } from "../operations/table-version.ts";
 const VersionOrigin = TableVersion.extend({
   transaction_id: z.string().optional().describe("The transaction of the commit, if the catalog still has its record."),
   operation: z.string().optional().describe("The operation id of the commit."),
+  lance_operation: z
+    .string()
+    .optional()
+    .describe(
+      "Lance's operation, such as `Append` or `Rewrite`; absent for a version of a writer outside the catalog.",
+    ),
+  num_rows: z
+    .int()
+    .optional()
+    .describe("The number of rows that are not deleted; absent if the manifest of the commit does not have it."),
   principal: z.string().optional().describe("The principal of the commit."),
 }).meta({ id: "VersionOrigin", description: "A version of a table with the origin of its commit." });
 

@@ -1,6 +1,7 @@
 import { CatalogError, type contracts, mainBranch, type RequestOf } from "@tiltyard/protocol";
 import { branchOf, requireNotDropped } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
+import { summaryOf, unknownSummary, type VersionSummary } from "../lance/manifest.ts";
 import { requireMetadataWithin } from "../lance/metadata-limit.ts";
 import { type ManifestNames, readManifestPath, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
@@ -32,6 +33,7 @@ export interface PreparedVersion extends ManifestNames {
   readonly foreignBases: readonly Location[];
   /** The identity of the staged manifest; undefined if the commit is a retry. */
   readonly identity: string | undefined;
+  readonly summary: VersionSummary;
   /** The definition of the view that the table becomes; undefined if the version has none or that of its predecessor. */
   readonly view: NewDefinition | undefined;
   /**
@@ -83,6 +85,7 @@ export async function prepareVersion(
         return {
           identity: found.identity,
           foreignBases: foreignBasesIn(found.bytes, { location, name: names.committedName }),
+          summary: summaryOf(found.bytes),
           defined: branch === mainBranch ? definitionIn(found.bytes) : undefined,
         };
       },
@@ -93,18 +96,25 @@ export async function prepareVersion(
     const present = "id" in table && (await findVersion(parts.store.read, { table, branch }, request.version));
     // The manifest of a retried commit no longer has its staged name.
     if (present && isManifestOf(present, names))
-      return { ...prepared, foreignBases: [], identity: undefined, view: undefined, base: newBranch };
+      return {
+        ...prepared,
+        foreignBases: [],
+        summary: unknownSummary,
+        identity: undefined,
+        view: undefined,
+        base: newBranch,
+      };
     if ("id" in table) await requireNotDropped(parts.store.read, table);
     throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${request.manifest_path}`);
   }
-  const { identity, foreignBases, defined } = staged;
+  const { defined, ...read } = staged;
   const view = defined && (await newDefinition(parts, table, latest, defined, caller));
-  if (!("id" in table)) return { ...prepared, foreignBases, identity, view, base: newBranch };
+  if (!("id" in table)) return { ...prepared, ...read, view, base: newBranch };
   const base =
     latest === undefined || (await forgetDeletedBranch(parts, table, latest))
       ? await emptyBase(parts.store.read, { table, branch })
       : { generation: latest.generation, highestVersion: latest.version };
-  return { ...prepared, foreignBases, identity, view, base };
+  return { ...prepared, ...read, view, base };
 }
 
 /**

@@ -128,6 +128,8 @@ async function insertRecords(
       manifestSize: object.sizeBytes,
       eTag: undefined,
       metadata: undefined,
+      lanceOperation: undefined,
+      rowCount: undefined,
       timestampMillis: Math.round(object.modifiedAtMillis),
       transactionId,
     }),

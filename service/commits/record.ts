@@ -68,7 +68,7 @@ export async function recordVersion(
       throw conflict("the branch was changed concurrently");
   }
 
-  const { manifestName, committedName, identity } = prepared;
+  const { manifestName, committedName, identity, summary } = prepared;
   // The record that a retry found is withdrawn since, and its manifest was not found.
   if (identity === undefined) throw conflict(`the commit of version ${version} was withdrawn concurrently`);
   const record: VersionRecord = {
@@ -83,6 +83,7 @@ export async function recordVersion(
     manifestSize: request.manifest_size,
     eTag: request.e_tag,
     metadata: request.metadata,
+    ...summary,
     timestampMillis: Date.now(),
     transactionId,
   };

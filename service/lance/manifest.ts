@@ -1,3 +1,5 @@
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { z } from "zod";
 import { eachField, type Field, last, messages, readFields, text, uint, unsupported } from "./protobuf.ts";
 
 /** The field numbers in the messages of Lance's `file.proto` and `table.proto`. */
@@ -22,6 +24,12 @@ export const ofManifest = {
 const ofField = { name: 2, id: 3, parentId: 4, logicalType: 5, metadata: 10 } as const;
 const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
 const ofDeletions = { count: 4 } as const;
+/** The operations of a transaction in Lance's `transaction.proto`. The first one has the field number 100. */
+const lanceOperations = [
+  ...["Append", "Delete", "Overwrite", "CreateIndex", "Rewrite", "Merge", "Restore", "ReserveFragments", "Update"],
+  ...["Project", "UpdateConfig", "DataReplacement", "UpdateMemWalState", "Clone", "UpdateBases", "DataOverlay"],
+];
+const firstOperation = 100;
 const ofBasePath = { path: 4 } as const;
 /** The field numbers of an entry of any map. */
 export const ofEntry = { key: 1, value: 2 } as const;
@@ -63,6 +71,69 @@ export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
     const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
     return { id: number(fragment, ofFragment.id), rows };
   });
+}
+
+/** The facts of a version for people. Both are undefined if the manifest does not have them. */
+export interface VersionSummary {
+  readonly lanceOperation: string | undefined;
+  /** The number of rows that are not deleted. */
+  readonly rowCount: number | undefined;
+}
+
+export const unknownSummary: VersionSummary = { lanceOperation: undefined, rowCount: undefined };
+
+/** Returns the facts of a version. Any number of fragments is supported. */
+export function summaryOf(file: Uint8Array): VersionSummary {
+  if (!isLanceFile(file)) return unknownSummary;
+  try {
+    let rowCount: number | undefined = 0;
+    let lanceOperation: string | undefined;
+    const reader = new BinaryReader(manifestIn(file));
+    eachNumber(reader, reader.len, (number) => {
+      if (number === ofManifest.fragments) {
+        const rows = rowsOf(reader);
+        rowCount = rowCount === undefined || rows === undefined ? undefined : rowCount + rows;
+      } else if (number === ofManifest.transactionSection)
+        for (const { number } of eachField(sectionAt(file, Number(reader.uint64()))))
+          lanceOperation = lanceOperations[number - firstOperation] ?? lanceOperation;
+      else return false;
+      return true;
+    });
+    // A forged manifest may have any numbers.
+    return { lanceOperation, rowCount: z.int().nonnegative().safeParse(rowCount).data };
+  } catch {
+    return unknownSummary;
+  }
+}
+
+/** Reads the next message, which is a fragment. @returns Its number of rows; undefined for a fragment of an old writer. */
+function rowsOf(reader: BinaryReader): number | undefined {
+  let rows: number | undefined;
+  let deleted: number | undefined = 0;
+  eachNumber(reader, reader.uint32() + reader.pos, (number) => {
+    if (number === ofFragment.rows) rows = reader.uint32();
+    else if (number === ofFragment.deletions) {
+      deleted = undefined;
+      eachNumber(reader, reader.uint32() + reader.pos, (each) => {
+        if (each === ofDeletions.count) deleted = reader.uint32();
+        return each === ofDeletions.count;
+      });
+    } else return false;
+    return true;
+  });
+  return rows === undefined || deleted === undefined ? undefined : rows - deleted;
+}
+
+/**
+ * Reads the fields of a message up to `end` without an object for each, which is faster for many fragments.
+ *
+ * @param read Reads the value of a field; returns false to skip it.
+ */
+function eachNumber(reader: BinaryReader, end: number, read: (number: number) => boolean): void {
+  while (reader.pos < end) {
+    const [number, type] = reader.tag();
+    if (!read(number)) reader.skip(type, number);
+  }
 }
 
 /** The fields of a manifest on which the content of the rows does not depend. */
@@ -239,8 +310,20 @@ export function basePathsOf(file: Uint8Array): readonly string[] {
 
 /** Reads the fields of the manifest in its file, one at a time, without the sections before the manifest. */
 function eachManifestField(file: Uint8Array): Generator<Field, undefined> {
+  return eachField(manifestIn(file));
+}
+
+/** Returns the bytes of the manifest in its file. */
+function manifestIn(file: Uint8Array): Uint8Array {
   const bytes = bufferOf(file);
-  return eachField(bytes.subarray(positionOf(bytes) + lengthBytes, bytes.length - footerBytes));
+  return bytes.subarray(positionOf(bytes) + lengthBytes, bytes.length - footerBytes);
+}
+
+/** Returns the content of the section at a position. @throws RangeError for a position outside of the file */
+function sectionAt(file: Uint8Array, start: number): Uint8Array {
+  const bytes = bufferOf(file);
+  const contentStart = start + lengthBytes;
+  return bytes.subarray(contentStart, contentStart + bytes.readUInt32LE(start));
 }
 
 /** Returns the position of the manifest. */

@@ -87,6 +87,9 @@ export interface Schema {
     manifestSize: Optional<number>;
     eTag: Optional<string>;
     metadata: Optional<Texts>;
+    /** Lance's operation and the number of rows; undefined for a version of a writer outside the catalog. */
+    lanceOperation: Optional<string>;
+    rowCount: Optional<number>;
     timestampMillis: number;
     /** The audit record of the commit. */
     transactionId: string;

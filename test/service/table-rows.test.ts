@@ -24,7 +24,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { commit, declareTable, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
 
@@ -114,6 +114,34 @@ test("lists the versions with the operation and the principal of each commit", a
   const rest = (await catalog.call("listTableHistory", { id, page_token })).body.versions;
   expect(rest).toMatchObject([{ version: 1, operation: "CreateTable", principal: "bootstrap" }]);
   expect((await catalog.call("listTableHistory", { id, branch: "missing" })).status).toBe(404);
+});
+
+test("lists Lance's operation and the number of rows of each version", async () => {
+  const id = await createTable({ n: vectorFromArray([1, 2, 3], new Int32()) });
+  const more = tableToIPC(new Table({ n: vectorFromArray([4], new Int32()) }), "stream");
+  await catalog.call("insertIntoTable", { id }, { body: more });
+  await catalog.call("deleteFromTable", { id, predicate: "n < 3" });
+  await catalog.call("updateTable", { id, updates: [["n", "n + 1"]] });
+  await catalog.call("createTableScalarIndex", { id, column: "n", index_type: "BTREE" });
+  await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "m", expression: "n + 1" }] });
+  await catalog.call("restoreTable", { id, version: 2 });
+  const { versions } = (await catalog.call("listTableHistory", { id })).body;
+  expect(versions.map(({ lance_operation, num_rows }) => [lance_operation, num_rows])).toEqual([
+    ["Restore", 4],
+    ["Merge", 2],
+    ["CreateIndex", 2],
+    ["Update", 2],
+    ["Delete", 2],
+    ["Append", 4],
+    ["Overwrite", 3],
+  ]);
+});
+
+test("lists neither for a manifest that does not have them", async () => {
+  const table = await declareTable(catalog);
+  await commit(catalog, table, 1);
+  const [version] = (await catalog.call("listTableHistory", { id: table.id })).body.versions;
+  expect(Object.keys(version ?? {})).not.toEqual(expect.arrayContaining(["lance_operation", "num_rows"]));
 });
 
 describe("the first rows of a table", () => {

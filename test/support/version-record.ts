@@ -16,6 +16,8 @@ export function versionRecord(tableId: number, version: number, fields: Partial<
     manifestSize: undefined,
     eTag: undefined,
     metadata: undefined,
+    lanceOperation: undefined,
+    rowCount: undefined,
     timestampMillis: 0,
     transactionId: "transaction",
     ...fields,

@@ -116,6 +116,8 @@ export const listTableHistory: Handler<"listTableHistory"> = async (request, cat
     const transaction = await findAuditRecord(read, id);
     return {
       ...toTableVersion({ location: at.table.location, record }),
+      lance_operation: record.lanceOperation,
+      num_rows: record.rowCount,
       ...(transaction && {
         transaction_id: formatIdentifier(id, request.delimiter),
         operation: transaction.operation,

@@ -82,6 +82,8 @@ function versions({ text, clustered }: Dialect): Statements {
       manifest_size bigint,
       e_tag ${text},
       metadata ${text},
+      lance_operation ${text},
+      row_count bigint,
       timestamp_millis bigint not null,
       transaction_id ${text} not null,
       primary key (table_id, branch, generation, version),

@@ -143,6 +143,9 @@ class Catalog:
         query = f"?branch={urllib.parse.quote(branch)}" if branch else ""
         return self.post(f"/v1/table/{'%24'.join(table)}/version/list{query}")["versions"]
 
+    def history(self, table: list[str]) -> list[dict]:
+        return self.get(f"/management/v1/table/{'%24'.join(table)}/history/list")["versions"]
+
 
 def folder_of(location: str) -> Path:
     """Returns the folder of a file: location."""

@@ -40,6 +40,8 @@ def test_fragments_are_compacted_through_the_catalog(catalog, runner, films):
     assert (result["fragments_removed"], result["fragments_added"]) == (4, 1)
     assert result["published_version"] == after.version == catalog.versions(films)[-1]["version"]
     assert values(catalog, films, "title") == [f"Film {number}" for number in range(35)]
+    history = {version["lance_operation"]: version["num_rows"] for version in catalog.history(films)}
+    assert [history[name] for name in ("Overwrite", "Delete", "Rewrite")] == [ROWS, 35, 35]
     # No work remains, so nothing is committed.
     assert "published_version" not in done(catalog, runner, post(catalog, films, "compact"))
     assert opened(catalog, films).version == after.version
