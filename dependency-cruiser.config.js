@@ -38,6 +38,7 @@ const folders = {
   ],
   pages: ["auth", "metrics"],
   http: ["auth", "domain", "operations", "pages", "store", "log", "metrics"],
+  server: ["http"],
   commands: ["auth", "domain", "storage", "store", "tables", "config", "log", "open-catalog", "start"],
 };
 
@@ -54,7 +55,7 @@ const programs = {
 
 /** The only files that may import certain packages of npm. */
 const places = {
-  hono: ["(@hono/[^/]+|hono)", "service/(http/|pages/|start\\.ts|rows/gateway\\.ts)"],
+  hono: ["(@hono/[^/]+|hono)", "service/(http/|pages/|server/|start\\.ts|rows/gateway\\.ts)"],
   sql: ["(kysely|better-sqlite3|pg)", "service/store/"],
   "object-stores": ["(@aws-sdk/client-s3|@google-cloud/storage)", "service/storage/"],
   clouds: ["(@aws-sdk/client-(eks|sts)|google-auth-library)", "(client/kubernetes|service/storage)/"],

@@ -6,11 +6,10 @@ import type { Config } from "./config.ts";
 import { createApp } from "./http/app.ts";
 import { BodyMemory } from "./http/body-memory.ts";
 import { createClientAddress } from "./http/client-address.ts";
-import { limitFailedCredentials } from "./http/rate-limit.ts";
-import { close, createHttpServer, listen } from "./http/server/server.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openCatalog, type Replacements } from "./open-catalog.ts";
+import { close, createHttpServer, listen } from "./server/server.ts";
 import { countStalledJobs } from "./store/jobs.ts";
 import { findNamespace } from "./store/namespaces.ts";
 import { createMemoryLimiter } from "./store/store.ts";
@@ -45,7 +44,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
   const app = createApp({
     catalog: { ...catalog, forgetRoles: authenticator.forgetRoles },
     authenticator,
-    failedCredentials: limitFailedCredentials(createMemoryLimiter, limits.failedCredentials),
+    failedCredentials: createMemoryLimiter({ points: limits.failedCredentials, durationSeconds: 60 }),
     loggedRefusals: limits.failedCredentials,
     clientAddress: createClientAddress(limits.trustedProxies),
     createLimiter: store.createLimiter.bind(store),

@@ -10,10 +10,9 @@ import { drainBody } from "./drain-body.ts";
 import { errorHandler, errorResponse } from "./error-handler.ts";
 import { oauthToken, tokenPath } from "./oauth-token.ts";
 import { type OperationDeps, operationSteps } from "./operation.ts";
-import { createRateLimit } from "./rate-limit.ts";
 import { isRemoteClient } from "./respond.ts";
 
-export interface AppDeps extends Omit<OperationDeps, "limitRate">, PageDeps, AccessLogDeps {
+export interface AppDeps extends Omit<OperationDeps, "rateLimiter">, PageDeps, AccessLogDeps {
   readonly createLimiter: Store["createLimiter"];
   /** The maximum number of requests per second for each principal; undefined means unlimited. */
   readonly requestsPerSecond: number | undefined;
@@ -22,12 +21,13 @@ export interface AppDeps extends Omit<OperationDeps, "limitRate">, PageDeps, Acc
 /** Creates the service. The steps of a request are listed in the order in which they run. */
 export function createApp(deps: AppDeps): Hono<AppEnv> {
   const { createLimiter, developmentIssuer, log, requestsPerSecond } = deps;
-  const limitRate = requestsPerSecond === undefined ? undefined : createRateLimit(createLimiter, requestsPerSecond);
+  const rateLimiter =
+    requestsPerSecond === undefined ? undefined : createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
   const app = new Hono<AppEnv>({ getPath: encodedPath });
   app.use(identifyRequest(), accessLog(deps), drainBody());
   for (const operation of operations) {
     const { contract } = operation;
-    app.on([...contract.methods], [routePath(contract)], ...operationSteps(operation, { ...deps, limitRate }));
+    app.on([...contract.methods], [routePath(contract)], ...operationSteps(operation, { ...deps, rateLimiter }));
   }
   if (developmentIssuer !== undefined) app.on("POST", [tokenPath], ...oauthToken(developmentIssuer, deps));
   app.route("/", pages(deps, tokenPath));
@@ -66,15 +66,12 @@ function refuseMethod(c: AppContext, methods: readonly string[]): Response {
   return errorResponse(c, new CatalogError("MethodNotAllowed", message), { allow: methods.join(", ") });
 }
 
-const templates = operations.map(({ contract }) => contract.path);
-
 /** Returns the path of an operation that an unknown path most likely means, or undefined if none is close. */
 function suggestedPath(path: string): string | undefined {
-  return firstOf((template) => withDelimiter(path, template)) ?? firstOf((template) => withoutTypo(path, template));
-}
-
-function firstOf(suggest: (template: string) => string | undefined): string | undefined {
-  return templates.map(suggest).find((suggested) => suggested !== undefined);
+  const suggestions = [withDelimiter, withoutTypo].flatMap((suggest) =>
+    operations.map(({ contract }) => suggest(path, contract.path)),
+  );
+  return suggestions.find((suggested) => suggested !== undefined);
 }
 
 /** Replaces the slashes between the parts of an identifier, as in `/v1/table/demo/numbers/describe`. */

@@ -3,15 +3,17 @@ import { z } from "zod";
 import { claimedKeyId } from "../auth/api-key.ts";
 import type { Authenticator, Credential, Principal } from "../auth/authenticator.ts";
 import { fieldTreeOf, withoutNulls } from "../domain/request-fields.ts";
+import type { Limiter } from "../store/store.ts";
 import type { BodyMemory } from "./body-memory.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { AppContext } from "./context.ts";
 import { readText } from "./json-body.ts";
-import type { FailedCredentials } from "./rate-limit.ts";
+import { countCall } from "./rate-limit.ts";
 
 export interface AuthenticationDeps {
   readonly authenticator: Authenticator;
-  readonly failedCredentials: FailedCredentials;
+  /** Limits the rejected credentials of an address. Valid ones do not count, because callers may share an address. */
+  readonly failedCredentials: Limiter;
   readonly clientAddress: ClientAddress;
   readonly bodyMemory: BodyMemory;
 }
@@ -41,7 +43,8 @@ export async function verifyCredential(credential: Credential | undefined, c: Ap
     if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
     const caller = deps.clientAddress(c);
     c.set("refusal", { caller, apiKeyId: credential?.kind === "api-key" ? claimedKeyId(credential.key) : undefined });
-    if (credential !== undefined) await deps.failedCredentials(caller, error);
+    const problem = `${error.message}; this address has sent too many invalid credentials`;
+    if (credential !== undefined) await countCall(deps.failedCredentials, caller, problem);
     throw error;
   }
 }

@@ -3,7 +3,6 @@ import type { PathFields } from "@tiltyard/protocol";
 import type { Context } from "hono";
 import type { RequestIdVariables } from "hono/request-id";
 import type { Principal } from "../auth/authenticator.ts";
-import type { BodyReservation } from "./body-memory.ts";
 
 /** The object that a request names, known before its query and body are validated. */
 export interface Target extends PathFields {
@@ -38,7 +37,8 @@ export interface AppEnv {
     /** The caller's W3C trace context. */
     traceparent?: string;
     body?: OpenBody;
-    bodyReservation?: BodyReservation;
+    /** Releases the memory of the body. */
+    releaseBody?: () => void;
     principal?: Principal;
     refusal?: Refusal;
     /** The caller and the object of an operation that passed the checks before its body. */

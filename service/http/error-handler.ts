@@ -1,11 +1,11 @@
-import { CatalogError, formatIdentifier, messageOf, remoteHeaders } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, messageOf } from "@tiltyard/protocol";
 import type { ErrorHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { MissingRight } from "../auth/authorize.ts";
 import type { Log } from "../log.ts";
 import { inDialect } from "../operations/remote/in-dialect.ts";
 import type { AppContext, AppEnv } from "./context.ts";
-import { respondJson } from "./respond.ts";
+import { isRemoteClient, respondJson } from "./respond.ts";
 
 /**
  * Renders every error in the error format of the protocol. An error other than CatalogError is a bug: its response
@@ -15,7 +15,9 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
   return async function errorHandler(error, c) {
     const found = await toCatalogError(error, c);
     noteRefusal(c, found);
-    const known = isInDialect(c) ? inDialect(found) : found;
+    // Paths that end in a slash exist only for LanceDB's remote client.
+    const isRemote = c.req.path.startsWith("/v1/table/") && (c.req.path.endsWith("/") || isRemoteClient(c));
+    const known = isRemote ? inDialect(found) : found;
     const { cause, message, status } = known;
     if (status >= 500 && cause !== undefined) log.error({ err: cause, request_id: c.get("requestId") }, message);
     return errorResponse(c, known);
@@ -46,13 +48,6 @@ export function errorResponse(
     ...(error.retryAfterSeconds !== undefined && { "retry-after": `${error.retryAfterSeconds}` }),
     ...(error.status === 401 && { "www-authenticate": "Bearer" }),
   });
-}
-
-/** Reports whether LanceDB's remote client sent the request. Paths that end in a slash exist only for it. */
-function isInDialect({ req }: AppContext): boolean {
-  return (
-    req.path.startsWith("/v1/table/") && (req.path.endsWith("/") || req.header(remoteHeaders.database) !== undefined)
-  );
 }
 
 async function toCatalogError(error: Error, c: AppContext): Promise<CatalogError> {

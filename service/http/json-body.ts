@@ -67,9 +67,9 @@ async function readBytes(
 ): Promise<Uint8Array> {
   const reserve = (bytes: number) => {
     if (bytes > bytesMax) throw new CatalogError("PayloadTooLarge", `the body may have ${bytesMax} bytes at most`);
-    memory.release(c.get("bodyReservation"));
-    c.set("bodyReservation", undefined);
-    c.set("bodyReservation", memory.reserve(bytes, from));
+    c.get("releaseBody")?.();
+    c.set("releaseBody", undefined);
+    c.set("releaseBody", memory.reserve(bytes, from));
   };
   const declared = c.req.header("content-length");
   if (declared !== undefined) reserve(Number(declared));

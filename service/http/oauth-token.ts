@@ -3,6 +3,7 @@ import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
+import { auth } from "hono/utils/basic-auth";
 import { z } from "zod";
 import { type DevelopmentIssuer, tokenLifetimeSeconds } from "../auth/development-issuer.ts";
 import { type AuthenticationDeps, verifyCredential } from "./authenticate.ts";
@@ -52,10 +53,8 @@ export function oauthToken(issueToken: DevelopmentIssuer, deps: AuthenticationDe
 
 /** Returns the client's secret from Basic authentication; undefined without it. */
 function basicSecret(c: AppContext): string | undefined {
-  const basic = /^Basic +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  if (basic === undefined) return undefined;
-  const [, ...secret] = Buffer.from(basic, "base64").toString("utf8").split(":");
-  return decodeURIComponentOr(secret.join(":"));
+  const basic = auth(c.req.raw);
+  return basic && decodeURIComponentOr(basic.password);
 }
 
 /** Decodes a part of Basic authentication. RFC 6749 requires form encoding, but many clients omit it. */

@@ -5,20 +5,21 @@ import { authorize } from "../auth/authorize.ts";
 import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
 import type { Operation } from "../operations.ts";
+import type { Limiter } from "../store/store.ts";
 import { applyContext } from "./access-log.ts";
 import { type AuthenticationDeps, authenticate } from "./authenticate.ts";
 import type { AppEnv } from "./context.ts";
 import { openBody } from "./drain-body.ts";
 import { isArrow, readText, refuseEncoding } from "./json-body.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import { countCall } from "./rate-limit.ts";
 import { respond } from "./respond.ts";
 import { readTarget } from "./target.ts";
 import { joinFields, type ValidatedInput, validateBody, validateQuery } from "./validate.ts";
 
 export interface OperationDeps extends AuthenticationDeps {
   readonly catalog: Catalog;
-  /** Undefined means unlimited. */
-  readonly limitRate: RateLimit | undefined;
+  /** Limits the requests of a principal; undefined means unlimited. */
+  readonly rateLimiter: Limiter | undefined;
   /** Interprets the database name of LanceDB's remote client as a namespace of this catalog. */
   readonly remoteDatabases: boolean;
   readonly log: Log;
@@ -26,23 +27,30 @@ export interface OperationDeps extends AuthenticationDeps {
 
 /** Returns the steps of an operation in the order in which they run. Rights are checked before the body is read. */
 export function operationSteps({ contract, handler }: Operation, deps: OperationDeps): MiddlewareHandler<AppEnv>[] {
-  const { catalog, bodyMemory, limitRate, remoteDatabases, log } = deps;
+  const { catalog, bodyMemory, rateLimiter, remoteDatabases, log } = deps;
   const isDisabled = contract.onRows && !catalog.dataOperations;
 
   const admit = createMiddleware<AppEnv>(async function admit(c, next) {
     c.set("operation", contract.operationId);
     try {
       const principal = await authenticate(c, deps);
-      if (limitRate !== undefined) await limitRate(principal);
+      if (rateLimiter !== undefined) {
+        const { name } = principal;
+        await countCall(rateLimiter, name, `${name} may send ${rateLimiter.points} requests a second`);
+      }
       const target = readTarget(c, remoteDatabases);
       authorize(principal, contract.access(target));
-      if (isDisabled) throw rowsDisabled();
+      if (isDisabled)
+        throw new CatalogError(
+          "Unsupported",
+          "this catalog serves no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
+        );
       refuseEncoding(c);
       if (!isArrow(contract, c)) await readText(c, bodies[contract.bodySize], bodyMemory, "authenticated");
       c.set("admitted", { principal, target });
       await next();
     } finally {
-      bodyMemory.release(c.get("bodyReservation"));
+      c.get("releaseBody")?.();
     }
   });
 
@@ -62,10 +70,3 @@ export function operationSteps({ contract, handler }: Operation, deps: Operation
 
 /** The stream of operations without rows, which never read it. */
 const emptyStream = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
-
-function rowsDisabled(): CatalogError {
-  return new CatalogError(
-    "Unsupported",
-    "this catalog serves no operations on rows (TILTYARD_DATA_OPERATIONS=off): open the table at its location",
-  );
-}

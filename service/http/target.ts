@@ -41,15 +41,10 @@ export function readTarget(c: AppContext, remoteDatabases: boolean): Target {
  */
 function databaseOf(c: AppContext, remoteDatabases: boolean): Identifier | undefined {
   const name = c.req.header(remoteHeaders.database);
-  if (name === undefined) {
-    if (!remoteDatabases && isRemoteClient.test(c.req.header("user-agent") ?? ""))
-      throw new CatalogError(
-        "Unsupported",
-        "databases are off. Set TILTYARD_REMOTE_DATABASES=on, or connect to db://name",
-      );
-    return undefined;
-  }
-  if (!remoteDatabases) return undefined;
+  const problem = "databases are off. Set TILTYARD_REMOTE_DATABASES=on, or connect to db://name";
+  if (!remoteDatabases && name === undefined && isRemoteClient.test(c.req.header("user-agent") ?? ""))
+    throw new CatalogError("Unsupported", problem);
+  if (!remoteDatabases || name === undefined) return undefined;
   const prefix = c.req.header(remoteHeaders.databasePrefix) ?? "";
   return [name, ...prefix.split("/").filter((part) => part !== "")];
 }

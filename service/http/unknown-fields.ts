@@ -7,12 +7,12 @@ const unknownMax = 100;
 const ignoredMax = { names: 20, lengthOfName: 64 };
 
 /** The names of fields that limit the effect of a request. Each group contains common names for the same concept. */
-const limiting = [
+const limiting: readonly (readonly string[])[] = [
   ["predicate", "filter", "where", "condition", "only_if", "when", "sql"],
   ["branch", "branch_name", "ref"],
   ["version", "at_version", "version_number"],
   ["dry_run", "preview", "validate_only", "simulate"],
-] as const;
+];
 
 /** The two parts of a request with fields. */
 type Part = "query" | "JSON body";
@@ -63,14 +63,14 @@ function problemOfName({ path, name }: UnknownField, known: readonly string[]): 
   const group = limiting.find((names) => names.some((each) => fold(each) === folded));
   const meant =
     known.find((each) => fold(each) === folded) ??
-    known.find((each) => group?.some((synonym) => synonym === each)) ??
+    known.find((each) => group?.includes(each)) ??
     known.find((each) => fold(each) === closest(folded, known.map(fold)));
   if (meant !== undefined) return `${path}: no such field; did you mean ${meant}?`;
   return group && `${path}: this operation has no such field and would ignore it; leave it out`;
 }
 
 function isLimiting(name: string): boolean {
-  return limiting.some((names) => names.some((each) => each === name));
+  return limiting.flat().includes(name);
 }
 
 function fold(name: string): string {

@@ -77,13 +77,9 @@ function validated(schema: z.ZodObject, value: unknown, ignored: readonly string
 
 function throwProblems(result: { readonly success: boolean; readonly error?: z.core.$ZodError }): void {
   if (result.success || result.error === undefined) return;
-  throw invalidInput(
-    result.error.issues,
-    (issue) => `${issue.path.length === 0 ? "" : `${issue.path.join(".")}: `}${problemOf(issue)}`,
-  );
-}
-
-/** Returns the message of an issue. Zod nests the issue of a map's key. */
-function problemOf(issue: z.core.$ZodIssue): string {
-  return issue.code === "invalid_key" ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  throw invalidInput(result.error.issues, (issue) => {
+    // Zod nests the issue of a map's key.
+    const { message } = (issue.code === "invalid_key" ? issue.issues[0] : undefined) ?? issue;
+    return [...(issue.path.length === 0 ? [] : [issue.path.join(".")]), message].join(": ");
+  });
 }

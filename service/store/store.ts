@@ -21,7 +21,7 @@ export interface Session extends Pick<Dialect, "now" | "position"> {
 }
 
 /** A rate limiter of rate-limiter-flexible. */
-export type Limiter = Pick<RateLimiterAbstract, "consume">;
+export type Limiter = Pick<RateLimiterAbstract, "consume" | "points">;
 
 /** The options of a transaction. */
 export interface WriteOptions {

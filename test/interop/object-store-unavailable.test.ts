@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { CatalogError } from "@tiltyard/protocol";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { unusedPort } from "../../client/unused-port.ts";
-import { close, listen } from "../../service/http/server/server.ts";
+import { close, listen } from "../../service/server/server.ts";
 import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";

@@ -180,7 +180,7 @@ describe("credentials that are refused", () => {
     ["::ffff:192.0.2.1", "192.0.2.1"],
     ["2001:db8:0:1:aaaa::1", "2001:db8:0:1::/64"],
     ["2001:0db8:0000:0001:bbbb:0:0:2", "2001:db8:0:1::/64"],
-    ["::1", "0:0:0:0::/64"],
+    ["::1", "::/64"],
     ["not an address", "unknown"],
   ])("are counted for the network of an address: %s", (address, network) => {
     expect(networkOf(address)).toBe(network);
@@ -194,10 +194,10 @@ describe("the memory for bodies", () => {
   const known = "authenticated";
 
   test("is refused when it is full, and released when a request is over", () => {
-    const first = memory.reserve(5 * 1024 * 1024, known);
+    const release = memory.reserve(5 * 1024 * 1024, known);
     expect(() => memory.reserve(5 * 1024 * 1024, known)).toThrow(full);
-    memory.release(first);
-    memory.release(memory.reserve(8 * 1024 * 1024, known));
+    release();
+    memory.reserve(8 * 1024 * 1024, known)();
   });
 
   test("has shares, so that large bodies and those without a credential leave room for the others", () => {

@@ -8,8 +8,8 @@ import { requestId } from "hono/request-id";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { AppEnv } from "../../service/http/context.ts";
 import { respond } from "../../service/http/respond.ts";
-import { close, createHttpServer, listen } from "../../service/http/server/server.ts";
 import { createLog } from "../../service/log.ts";
+import { close, createHttpServer, listen } from "../../service/server/server.ts";
 
 const rows = new TextEncoder().encode("rows");
 const log = createLog("silent");

@@ -3,6 +3,7 @@ import { type AppDeps, createApp } from "../../service/http/app.ts";
 import { BodyMemory } from "../../service/http/body-memory.ts";
 import { createLog } from "../../service/log.ts";
 import { createMetrics } from "../../service/metrics.ts";
+import { createMemoryLimiter } from "../../service/store/store.ts";
 
 /** The message of a bug in the handlers of a test app. */
 export const secretOfTheService = "secret detail";
@@ -20,9 +21,9 @@ export function createTestApp(replaced: Partial<AppDeps> = {}) {
       authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }),
       forgetRoles: () => {},
     },
-    failedCredentials: async () => {},
+    failedCredentials: createMemoryLimiter({ points: 1_000, durationSeconds: 60 }),
     clientAddress: () => "192.0.2.1",
-    createLimiter: () => ({ consume: () => Promise.reject(new Error("no limit was set")) }),
+    createLimiter: createMemoryLimiter,
     requestsPerSecond: undefined,
     loggedRefusals: 1_000,
     bodyMemory: new BodyMemory(bodies.large.bytes * 4),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { networkOf } from "../client-address.ts";
+import { networkOf } from "../http/client-address.ts";
 
 /** The delay before connections are evicted. Within it, the event loop reads requests that arrived while it was busy. */
 const graceMs = 100;

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { CatalogError } from "@tiltyard/protocol";
 import type { Hono } from "hono";
-import type { AppEnv } from "../context.ts";
+import type { AppEnv } from "../http/context.ts";
 import { type IdleLimits, limitIdleConnections } from "./idle-connections.ts";
 
 const headersTimeoutMs = 10_000;
@@ -58,10 +58,7 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
 }
 
 function hasOneHost({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2)
-    if (rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
-  return hosts === 1;
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === "host").length === 1;
 }
 
 /** Starts listening. @returns The URL of the server. @throws Error of the system, such as EADDRINUSE. */
