@@ -175,7 +175,6 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     host: values.TILTYARD_HOST,
     port: values.TILTYARD_PORT ?? 2333,
-    /** An absolute path. */
     dataDir: values.TILTYARD_DATA_DIR,
     database: parseDatabaseUrl(
       values.TILTYARD_DATABASE_URL ?? `sqlite:${resolve(values.TILTYARD_DATA_DIR, "catalog.sqlite")}`,

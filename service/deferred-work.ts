@@ -16,11 +16,9 @@ import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
 
 /** The interval between searches for versions that a process recorded but did not finish. */
 const searchEveryMs = 60_000;
-/** The interval between deletions of expired records. */
 const retainEveryMs = 3_600_000;
 /** The number of records that one step deletes within some milliseconds. */
 const retainStepRows = 1_000;
-/** The number of dropped tables that one search reads. */
 const hastenedAtOnce = 1_000;
 
 /** Ignores errors that no retry can resolve: Lance's library or the record does not exist. */
@@ -57,7 +55,6 @@ export interface DeferredWorkParts
   extends AutomationParts,
     Pick<Config, "auditRetentionMs" | "dropRetentionMs" | "isolatedNamespaces"> {}
 
-/** Creates the worker for the work that requests defer and that earlier processes left unfinished. */
 export function createDeferredWork(parts: DeferredWorkParts): Worker {
   const { store, finishing, log, auditRetentionMs, dropRetentionMs } = parts;
   const recordColumns = createColumnRecorder(parts);

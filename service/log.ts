@@ -60,7 +60,6 @@ export function createLog(level: string): Log {
   return log;
 }
 
-/** Flushes the buffered lines of the log. */
 export function flushLog(log: Log): Promise<void> {
   return new Promise((resolve) => log.flush(() => resolve()));
 }

@@ -4,7 +4,6 @@ export interface Metrics {
   observeOperation(operationId: string, status: number, durationMs: number): void;
   /** Counts an idle connection that was closed to free capacity for others. */
   countEvictedConnection(): void;
-  /** Returns the metrics in the text format of Prometheus. */
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -14,12 +13,10 @@ const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 /** The counts in the database. They are read on every scrape, which succeeds without those that fail. */
 export interface StoredCounts {
-  /** The numbers of due and failing deferred tasks of each kind. */
   tasks(): Promise<readonly { readonly kind: string; readonly due: number; readonly failing: number }[]>;
   stalledJobs(): Promise<number>;
 }
 
-/** Creates the metrics. */
 export function createMetrics(counts: StoredCounts): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

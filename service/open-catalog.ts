@@ -15,7 +15,6 @@ import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
 import { createLocations } from "./tables/locations.ts";
 
-/** The dependencies of operations while this process has the catalog open. */
 export interface OpenCatalog extends Omit<Catalog, "forgetRoles">, AsyncDisposable {
   /** Starts the work that an earlier run left unfinished and that requests defer. */
   begin(): void;

@@ -26,7 +26,6 @@ import * as tableTag from "./operations/table-tag.ts";
 import * as tableVersion from "./operations/table-version.ts";
 import * as transaction from "./operations/transaction.ts";
 
-/** A contract and the handler that implements it. */
 export interface Operation {
   readonly contract: AnyContract;
   /** The type of the handlers binds each of them to its contract. */

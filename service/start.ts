@@ -18,7 +18,6 @@ import { countTasks } from "./store/tasks.ts";
 export interface RunningService {
   /** The address of the service, such as `http://127.0.0.1:2333`. */
   readonly url: string;
-  /** Finishes the accepted requests and then closes the database. */
   stop(): Promise<void>;
 }
 

@@ -25,7 +25,6 @@ export function claimedKeyId(text: string): string | undefined {
   return generated.test(text) ? text.split("_")[1] : undefined;
 }
 
-/** Returns the stored form of a key or a token. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }

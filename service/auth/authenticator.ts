@@ -16,14 +16,12 @@ export type Credential =
   | { readonly kind: "bearer"; readonly token: string }
   | { readonly kind: "api-key"; readonly key: string };
 
-/** A caller whose credential was accepted. */
 export interface Principal {
   /** The owner of an API key, `oidc:` and the subject of a token, or the name of a job. No two kinds share a name. */
   readonly name: string;
   readonly grants: readonly JobGrant[];
   /** The API key that authenticated the principal, directly or through a token of the catalog. */
   readonly apiKeyId?: string;
-  /** The attempt that owns the API key. */
   readonly attempt?: JobAttempt;
 }
 

@@ -5,7 +5,6 @@ interface Grants {
   readonly grants: readonly JobGrant[];
 }
 
-/** The refusal of a right. */
 export class MissingRight extends CatalogError {
   readonly access: Access;
 

@@ -78,7 +78,6 @@ async function readableSources(session: Session, job: JobRecord): Promise<readon
   return owners.every(([, grants]) => isAllowed({ grants }, access)) ? [view.source] : [];
 }
 
-/** Returns the opener of a job and the author of its parameters with their current roles. */
 async function ownersOf(
   session: Session,
   { principal, apiKey, author, objects }: JobRecord,

@@ -17,7 +17,6 @@ export interface TokenRules {
   readonly keys: JWTVerifyGetKey;
 }
 
-/** The allowed clock skew between the issuer and this machine. */
 const clockToleranceSeconds = 60;
 /** The time for which a verified token is cached, but never past its expiry. */
 const verifiedForMs = 30_000;

@@ -5,7 +5,6 @@ import { readConfig } from "../config.ts";
 import { closeIfIntact, copySqliteFile, replaceSqliteFile } from "../store/sqlite-file.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
-/** Creates the command `backup`, which copies the database consistently while the service runs. */
 export function backupCommand(): Command {
   return new Command("backup")
     .description("write a consistent copy of a SQLite database to a file; the service may be running")
@@ -27,7 +26,6 @@ interface RestoreOptions extends JsonOption {
   readonly force?: boolean;
 }
 
-/** Creates the command `restore`, which replaces the database by a backup while the service is stopped. */
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("replace a SQLite database with a backup; stop the service first")

@@ -8,7 +8,6 @@ import type { ObjectStore } from "../storage/object-store.ts";
 import { createStorage, storageIdentity } from "../storage/storage.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
-/** Creates the command `check-warehouse`, which checks whether this process may use the warehouse. */
 export function checkWarehouseCommand(): Command {
   return new Command("check-warehouse")
     .description("write, read and delete an object in the warehouse, and print the identity used")

@@ -5,7 +5,6 @@ import { readConfig } from "../config.ts";
 import { describeDatabase } from "../store/database.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
-/** Creates the command `move`, which copies a catalog from SQLite to PostgreSQL. */
 export function moveCommand(): Command {
   return new Command("move")
     .description("copy the catalog of a SQLite file into the empty PostgreSQL database in TILTYARD_DATABASE_URL")

@@ -13,7 +13,6 @@ const poolThreads = 16;
 /** The timeout of a shutdown. Kubernetes kills a pod of the catalog 35 s after SIGTERM. */
 const stopTimeoutMs = 32_000;
 
-/** Runs the catalog until the process receives SIGINT or SIGTERM. */
 export async function serve(): Promise<void> {
   // libuv reads the variable at the first use of its pool.
   process.env.UV_THREADPOOL_SIZE ??= String(poolThreads);

@@ -46,13 +46,11 @@ const heldForMs = 20_000;
 const heldForEachMs = 100;
 const retryAfterMs = 1_000;
 
-/** A version of an existing table. */
 export interface Entry {
   readonly identifier: Identifier;
   readonly prepared: PreparedVersion;
 }
 
-/** Changes that share one commit point. */
 export interface Batch {
   readonly audit: AuditEntry;
   /**

@@ -9,17 +9,14 @@ import type { TableRecord } from "../store/tables.ts";
 import { listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
 import { hasContentOf } from "./place.ts";
 
-/** A manifest with a final name in the folder of a table. */
 export interface FoundManifest {
   readonly version: number;
   readonly name: string;
   readonly object: StoredObject;
 }
 
-/** A table, which may be dropped. */
 export type LocatedTable = Pick<TableRecord, "id" | "identifier" | "location">;
 
-/** A branch with its records and the folder of its manifests. */
 export interface BranchFiles<Table extends LocatedTable = LocatedTable> {
   readonly table: Table;
   readonly branch: string;
@@ -102,7 +99,6 @@ export async function withoutLeftOvers(
   return later;
 }
 
-/** Lists the manifests of the Lance table at a location by branch. */
 export async function listBranches(
   storage: Storage,
   location: Location,

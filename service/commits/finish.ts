@@ -14,7 +14,6 @@ import { rollBack, withdraw } from "./withdraw.ts";
 
 /** The maximum number of placed manifests that one database transaction records. */
 const noteBatch = 256;
-/** The delay before a failed placement is retried. */
 const retryAfterMs = 1_000;
 /** The maximum number of transactions that one search for forgotten versions finds. */
 const forgottenBatch = 1_000;
@@ -155,7 +154,6 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
   };
 }
 
-/** Returns the task that finishes the versions of a transaction. */
 export function finishOf(transactionId: string) {
   return { kind: "finish", subject: transactionId } as const;
 }

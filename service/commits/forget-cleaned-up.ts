@@ -11,7 +11,6 @@ import { byItself } from "./record-adoption.ts";
 const checkedFirst = 16;
 /** The number of versions up to which the folder is listed even if these exist, because a clean-up keeps tagged ones. */
 const listedAtMost = 10_000;
-/** The number of records that one database transaction deletes. */
 const forgottenAtOnce = 500;
 
 /**
@@ -72,7 +71,6 @@ async function forget(
   });
 }
 
-/** Joins consecutive versions, which are in ascending order. */
 function rangesOf(records: readonly VersionRecord[]): (VersionRange & { readonly end: number })[] {
   const ranges: { start: number; end: number }[] = [];
   for (const { version } of records) {

@@ -8,7 +8,6 @@ export interface StoreParts {
   readonly storage: Storage;
 }
 
-/** The dependencies of the steps of a commit. */
 export interface CommitParts extends StoreParts {
   readonly finishing: Finishing;
 }
@@ -38,6 +37,5 @@ export interface Finishing {
   finishTransaction(id: string): Promise<void>;
   /** Inserts tasks for unfinished versions that were recorded up to a time and have no task. */
   findForgotten(beforeMillis: number): Promise<void>;
-  /** Resolves when all placed manifests are recorded. */
   settled(): Promise<void>;
 }

@@ -7,7 +7,6 @@ import type { PlacedVersion, StoreParts } from "./parts.ts";
 /** The maximum number of attempts to place a manifest while other writers change its name. */
 const attemptsMax = 5;
 
-/** Returns the keys of the manifest of a version. */
 export function keysOf({ location, record }: LocatedVersion) {
   const folder = versionsFolder(location, record.branch);
   return { folder, staged: `${folder}/${record.committedName}`, final: `${folder}/${record.manifestName}` };

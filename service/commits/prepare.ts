@@ -19,17 +19,14 @@ import { forgetDeletedBranch } from "./record-adoption.ts";
 
 type Request = RequestOf<typeof contracts.createTableVersion>;
 
-/** A version to commit. */
 export type VersionRequest = Pick<Request, "version" | "manifest_path"> &
   Partial<Pick<Request, "branch" | "manifest_size" | "e_tag" | "metadata" | "naming_scheme">>;
 
-/** A commit with a valid request and an existing manifest. */
 export interface PreparedVersion extends ManifestNames {
   /** The location of the table. The table may be declared in the same batch. */
   readonly location: Location;
   readonly branch: string;
   readonly request: VersionRequest;
-  /** The folders outside the table that the staged manifest names. */
   readonly foreignBases: readonly Location[];
   /** The identity of the staged manifest; undefined if the commit is a retry. */
   readonly identity: string | undefined;
@@ -147,7 +144,6 @@ async function emptyBase(session: Session, at: BranchKey): Promise<Base> {
   return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 
-/** Reports whether a record belongs to the manifest that a request names. */
 export function isManifestOf(
   record: { readonly committedName: string; readonly manifestName: string },
   { committedName }: ManifestNames,

@@ -22,7 +22,6 @@ import { filesOf } from "./discover.ts";
 import { forgetCleanedUp } from "./forget-cleaned-up.ts";
 import type { CommitParts } from "./parts.ts";
 
-/** The table and the branch of a request. */
 export interface BranchRequest {
   readonly id: Identifier;
   readonly branch?: string | undefined;
@@ -146,7 +145,6 @@ export async function requireVersion(
   );
 }
 
-/** The maximum sizes of a manifest. */
 export interface ManifestLimits {
   readonly bytesMax?: number;
   /** The maximum size of a manifest that is in memory at the same time as others. */
@@ -184,7 +182,6 @@ export async function readPlaced(
   return read.bytes;
 }
 
-/** Converts a placed version to the protocol's `TableVersion`. */
 export function toTableVersion({ location, record }: LocatedVersion): TableVersion {
   return {
     version: record.version,

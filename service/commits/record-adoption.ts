@@ -12,7 +12,6 @@ import { insertVersions, latestVersion, listVersions, type VersionRecord } from 
 import { type BranchFiles, type FoundManifest, filesOf, type LocatedTable } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
 
-/** The number of records that one database transaction inserts. */
 const adoptedAtOnce = 500;
 
 /** Returns the task that adopts the older versions of a branch. */

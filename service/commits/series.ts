@@ -16,18 +16,15 @@ import { type PreparedVersion, prepareVersion, type VersionRequest } from "./pre
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
 
-/** A change of the rows of a branch. */
 export interface BranchChange extends TableChange {
   readonly request: TableChange["request"] & { readonly branch?: string | undefined };
   /** The properties of the table from the first commit on. If undefined, they do not change. */
   readonly properties?: Readonly<Record<string, string>> | undefined;
   /** The maximum number of bytes of the metadata of the schema and its fields; undefined without a limit. */
   readonly metadataBytesMax?: number | undefined;
-  /** Further changes in the database transaction of the first commit. */
   readonly alongside?: (session: Session, table: TableRecord) => Promise<void>;
 }
 
-/** A table that is created with its first version. */
 export interface NewTable {
   readonly location: Location;
   readonly properties: Readonly<Record<string, string>>;
@@ -37,9 +34,7 @@ export interface NewTable {
 export interface Commits {
   /** Holds back further versions until `publish`. */
   hold(): void;
-  /** The held-back versions in order. */
   readonly held: readonly TableVersion[];
-  /** Commits a version or holds it back. */
   commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
   /**
    * Commits all held-back versions. @throws CatalogError ConcurrentModification if another writer has committed

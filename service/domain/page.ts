@@ -11,7 +11,6 @@ const readAtFirst = 1 / 10;
 /** A paginated list. Its tokens contain its name, so that other lists reject them. */
 export interface List<Key> {
   readonly name: string;
-  /** The schema of the key in tokens. The next page follows the item with this key. */
   readonly key: z.ZodType<Key>;
   /** Accepts a key as a token too, because LanceDB's client sends the name of a table. */
   readonly takesKeys?: boolean;

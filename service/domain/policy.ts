@@ -52,7 +52,6 @@ export function policyIn(properties: Properties): Policy {
   throw new CatalogError("InvalidInput", `properties.${issue?.path.join(".")}: ${issue?.message}`);
 }
 
-/** Returns the part of a policy for the index of a column. */
 export function indexPolicyOf({ auto_build_index }: Policy, target: string) {
   return auto_build_index?.find(({ column }) => column === target);
 }

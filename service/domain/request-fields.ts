@@ -19,7 +19,6 @@ export interface UnknownField {
   /** The name with its enclosing fields, such as `query.filtr`. */
   readonly path: string;
   readonly name: string;
-  /** The object that has this field. */
   readonly parent: FieldTree;
 }
 
@@ -75,7 +74,6 @@ export function withoutNulls(tree: FieldTree, value: unknown): readonly UnknownF
   }
 }
 
-/** Returns the objects and arrays that a schema accepts. */
 function structuresIn(schema: z.ZodType): readonly (z.ZodObject | z.ZodArray)[] {
   if (schema instanceof z.ZodObject || schema instanceof z.ZodArray) return [schema];
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((each) => structuresIn(each as z.ZodType));

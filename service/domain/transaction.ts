@@ -12,7 +12,6 @@ import type { JobRecord, JobSummaryRecord } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
 import { type NewTransaction, nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
 
-/** The principal that calls an operation, and the id of its request. */
 export interface Caller {
   readonly principal: Pick<Principal, "name"> & Partial<Principal>;
   readonly requestId: string;
@@ -45,7 +44,6 @@ export interface Change extends Origin {
   readonly properties?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A change of the table that a request names. */
 export interface TableChange extends Omit<Change, "objects"> {
   readonly request: { readonly id: Identifier; readonly delimiter: string };
 }
@@ -58,7 +56,6 @@ export interface TransactionNames {
    * determines which callers may see the transaction. The namespace contains all changed objects.
    */
   readonly identifier: Identifier;
-  /** The identifier as a string with the delimiter of the request. */
   readonly name: string;
   /** Returns the name of an earlier transaction on the same objects, which a retry reports. */
   nameOf(id: string): string;
@@ -100,9 +97,7 @@ export function requireRecordable(objects: readonly Identifier[]): void {
     );
 }
 
-/** An audit record before its insertion. */
 export interface AuditEntry extends TransactionNames {
-  /** Records the principal, the operation and its objects in the database transaction of the change. */
   record(session: Session): Promise<void>;
   /** Records a change outside the database that begins only after this record is durable. */
   recordRunning(session: Session): Promise<void>;
@@ -157,7 +152,6 @@ export function propertiesOf(record: TransactionRecord | JobSummaryRecord | JobR
   return { ...properties, ...parameters, ...(reason !== undefined && { reason }) };
 }
 
-/** Returns the innermost namespace that contains all objects. */
 function commonNamespace(objects: readonly Identifier[]): Identifier {
   const [first = [], ...others] = objects.map((object) => object.slice(0, -1));
   const differs = first.findIndex((part, index) => others.some((other) => other[index] !== part));

@@ -38,7 +38,6 @@ export async function checkBackfill(
 interface CheckedBackfill {
   readonly manifest?: string | undefined;
   readonly isAutomatic: boolean;
-  /** The binding of a column that a Function computes. */
   readonly binding?: string | undefined;
 }
 

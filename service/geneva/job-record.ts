@@ -7,9 +7,7 @@ import type { Rows } from "../rows/rows.ts";
 import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
 
-/** The table in which Geneva's clients record and poll their jobs. */
 const jobsTable = "geneva_jobs";
-/** Geneva's statuses of unsuccessful jobs. */
 const endings: Partial<Record<TransactionStatus, string>> = { Failed: "FAILED", Canceled: "CANCELLED" };
 
 /**

@@ -10,11 +10,9 @@ import type { Reader, VersionRequest } from "../rows/reader.ts";
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
 type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
 
-/** The folder in which Geneva finds functions, inside the folder of the table. */
 const udfFolder = "_udfs";
 /** The metadata key of a column that a function computes, and the prefix of its further metadata. */
 const prefix = "virtual_column";
-/** The metadata key of the manifest of a column's function. */
 export const manifestOfColumn = `${prefix}.manifest`;
 /** The metadata keys that enable automatic jobs for new rows, and that group the columns which a function fills together. */
 const autoBackfill = `${prefix}.auto_backfill`;
@@ -26,7 +24,6 @@ const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
 /** The maximum length of the metadata of the columns that a request adds, as JSON. Every output has all of its function. */
 const metadataLengthMax = 4 * 1024 * 1024;
 
-/** A stored function: its path in the folder of the table, and its content. */
 interface StoredUdf {
   readonly path: string;
   readonly content: Buffer;
@@ -91,7 +88,6 @@ export async function replaceFunction(
   return { path, metadata: { ...former, ...metadataOf(given, stored) } };
 }
 
-/** Stores a function in the folder of its table. */
 async function store(parts: CommitParts, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {
   const { location } = await requireTable(parts.store.read, id);
   await (await parts.storage.at(location)).create(`${location.path}/${path}`, content);
@@ -133,7 +129,6 @@ function requireInputs({ input_columns }: Function, schema: JsonArrowSchema): vo
     if (!present.has(namesOf(input)[0])) throw invalid(`input_columns: the column ${input} does not exist`);
 }
 
-/** Returns the metadata of the columns of a function. */
 function metadataOf(virtual: Function, udf: StoredUdf): Record<string, string> {
   // The checksum is Geneva's own hash of some fields of the manifest, so it is stored unchanged.
   const { manifest, manifest_checksum } = virtual;

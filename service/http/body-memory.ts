@@ -6,7 +6,6 @@ const shares = { anonymous: 1 / 8, small: 3 / 8, large: 1 / 2 } as const;
 /** The sender of a body. The credential of an anonymous one may be in the body itself. */
 export type BodySender = "anonymous" | "authenticated";
 
-/** Counts the memory of the bodies of all requests in progress. */
 export class BodyMemory {
   readonly #bytesMax: number;
   readonly #reserved: Record<keyof typeof shares, number> = { anonymous: 0, small: 0, large: 0 };

@@ -1,7 +1,6 @@
 import ipaddr from "ipaddr.js";
 import type { AppContext } from "./context.ts";
 
-/** Returns the network address that limits apply to. */
 export type ClientAddress = (c: AppContext) => string;
 
 /**

@@ -10,7 +10,6 @@ export interface Target extends PathFields {
   readonly pathId: string | undefined;
 }
 
-/** A body that a step reads as a stream. */
 export interface OpenBody {
   readonly content: "json" | "rows";
   readonly stream: ReadableStream<Uint8Array>;
@@ -34,10 +33,8 @@ export interface AppEnv {
   readonly Variables: RequestIdVariables & {
     /** The operation id, which labels logs and metrics; absent for pages. */
     operation?: string;
-    /** The caller's W3C trace context. */
     traceparent?: string;
     body?: OpenBody;
-    /** Releases the memory of the body. */
     releaseBody?: () => void;
     principal?: Principal;
     refusal?: Refusal;

@@ -9,7 +9,6 @@ import { checkJsonBounds } from "./json-bounds.ts";
 const bodyTimeoutMs = 15_000;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reports whether the body of this request is an Arrow stream. */
 export function isArrow({ content }: AnyContract, c: AppContext): boolean {
   if (content !== "either") return content === "arrow";
   return c.req.header("content-type")?.startsWith("application/vnd.apache.arrow") ?? false;

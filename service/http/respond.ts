@@ -2,7 +2,6 @@ import { type AnyContract, arrowTypeOf, remoteHeaders, remoteVersion } from "@ti
 import type { Log } from "../log.ts";
 import type { AppContext } from "./context.ts";
 
-/** The response header that lists the fields of a request that had no effect. */
 const ignoredHeader = "x-ignored-fields";
 
 /** Renders the result of an operation as JSON, as a stream of rows or as an empty response. */

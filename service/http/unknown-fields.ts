@@ -14,7 +14,6 @@ const limiting: readonly (readonly string[])[] = [
   ["dry_run", "preview", "validate_only", "simulate"],
 ];
 
-/** The two parts of a request with fields. */
 type Part = "query" | "JSON body";
 
 /**

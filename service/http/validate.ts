@@ -7,7 +7,6 @@ import type { AppContext, AppEnv, Target } from "./context.ts";
 import { isArrow } from "./json-body.ts";
 import { checkFields } from "./unknown-fields.ts";
 
-/** A validated part of a request. */
 interface Validated {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The names of its unknown fields, which have no effect. */

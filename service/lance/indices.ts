@@ -3,7 +3,6 @@ import { quotedName } from "@tiltyard/lance-worker";
 import { ofManifest, readFile, type SchemaField, schemaFieldsOf } from "./manifest.ts";
 import { type Field, last, messages, readFields, text, uint } from "./protobuf.ts";
 
-/** An index in a manifest. The library for Node does not list the types that it cannot build. */
 export interface ManifestIndex {
   readonly name: string;
   readonly uuid: string;
@@ -48,7 +47,6 @@ export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
   );
 }
 
-/** Returns the paths of fields by their ids. */
 function pathsOf(fields: readonly SchemaField[]): ReadonlyMap<number, string> {
   const paths = new Map<number, string>();
   for (const { id, parentId, name } of fields) {

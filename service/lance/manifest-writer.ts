@@ -14,7 +14,6 @@ export interface NextManifest {
 export interface ReplacedMetadata {
   readonly version: number;
   readonly timestampMillis: number;
-  /** The unique name of Lance's transaction. */
   readonly uuid: string;
   readonly metadata: Readonly<Record<string, string>>;
 }

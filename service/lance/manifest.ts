@@ -31,12 +31,10 @@ const lanceOperations = [
 ];
 const firstOperation = 100;
 const ofBasePath = { path: 4 } as const;
-/** The field numbers of an entry of any map. */
 export const ofEntry = { key: 1, value: 2 } as const;
 
 /** The flag of a table with stable row ids, which rows keep when they are moved or updated. Readers must know it. */
 const stableRowIds = 2n;
-/** The maximum number of parts in the path of a field. */
 const depthMax = 16;
 /** The maximum number of sections. Lance writes three: the indices, the transaction and the manifest. */
 const sectionsMax = 16;
@@ -56,7 +54,6 @@ export function highestFragmentOf(file: Uint8Array): number {
   return Number(uint(manifestFields(file), ofManifest.maxFragmentId) ?? -1n);
 }
 
-/** A part of the rows of a table, as described in its manifest. */
 export interface Fragment {
   readonly id: number;
   /** The number of rows that are not deleted. */
@@ -326,7 +323,6 @@ function sectionAt(file: Uint8Array, start: number): Uint8Array {
   return bytes.subarray(contentStart, contentStart + bytes.readUInt32LE(start));
 }
 
-/** Returns the position of the manifest. */
 function positionOf(bytes: Buffer): number {
   return Number(bytes.readBigUInt64LE(bytes.length - footerBytes));
 }

@@ -17,7 +17,6 @@ export function metadataLimitAfter(manifest: Uint8Array): number {
   return Math.max(metadataBytesMax, metadataBytesOf(manifest));
 }
 
-/** A change that exceeds the limit. */
 export class MetadataTooLargeError extends CatalogError {
   constructor(bytes: number, bytesMax: number) {
     const found = `the schema and its fields would have ${bytes} bytes of metadata, and at most ${bytesMax} are allowed`;

@@ -31,12 +31,10 @@ export class Field {
     return this.#message.subarray(this.#valueStart, this.#end);
   }
 
-  /** The bytes of a text or a message. */
   get content(): Uint8Array {
     return new BinaryReader(this.value).bytes();
   }
 
-  /** The bytes including the tag. */
   get bytes(): Uint8Array {
     return this.#message.subarray(this.#start, this.#end);
   }
@@ -56,7 +54,6 @@ export function readFields(message: Uint8Array): readonly Field[] {
   return fields;
 }
 
-/** Reads the fields of a message, one at a time. */
 export function* eachField(message: Uint8Array): Generator<Field, undefined> {
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) yield new Field(message, reader);

@@ -39,7 +39,6 @@ export function versionOfManifest(name: string): number | undefined {
 }
 
 export interface ManifestNames {
-  /** The staged or final file name in the request. */
   readonly committedName: string;
   readonly manifestName: string;
 }

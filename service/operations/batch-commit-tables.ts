@@ -71,9 +71,7 @@ function versionResult(located: LocatedVersion): Result {
   return { create_table_version: { version: toTableVersion(located) } };
 }
 
-/** One operation of the batch, which was prepared before any change. */
 interface Step {
-  /** A version that is placed before the commit point. */
   readonly entry?: Entry;
   /** Applies the operation at the commit point. @returns The result, or a version to place afterwards. */
   readonly apply?: (session: Session, transactionId: string) => Promise<Result | LocatedVersion>;

@@ -17,7 +17,6 @@ import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Locations } from "../tables/locations.ts";
 import type { Worker } from "../tasks/worker.ts";
 
-/** The dependencies of operations. */
 export interface Catalog extends CommitParts, JobParts {
   /** Vends credentials for tables; undefined if vending is disabled. */
   readonly credentials: CredentialVendors | undefined;
@@ -26,9 +25,7 @@ export interface Catalog extends CommitParts, JobParts {
   readonly isolatedNamespaces: readonly string[];
   /** The names of the Ray clusters in the runner's file. */
   readonly rayClusters: readonly string[];
-  /** Runs the deferred work of requests. */
   readonly worker: Pick<Worker, "wake">;
-  /** Reads and writes the rows of tables. */
   readonly rows: Rows;
   /** Enables the operations on rows, which are otherwise rejected with 406. */
   readonly dataOperations: boolean;
@@ -51,7 +48,6 @@ export interface AuthorizedCaller extends Caller {
   readonly body: ReadableStream<Uint8Array>;
 }
 
-/** The contracts of all operations by name. */
 export type Operations = Contracts & ManagementContracts & RemoteContracts;
 
 /**
@@ -64,12 +60,10 @@ export type Handler<Name extends keyof Operations> = (
   caller: AuthorizedCaller,
 ) => Promise<ResponseOf<Operations[Name]>>;
 
-/** Returns a function that reports whether the caller is a writer of an object. */
 export function mayWrite({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
   return (object) => isAllowed(principal, { role: "writer", object });
 }
 
-/** Returns a function that reports whether the caller is a reader of an object. */
 export function mayRead({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
   return (object) => isAllowed(principal, { role: "reader", object });
 }

@@ -97,7 +97,6 @@ async function prepareAutomatic(
   };
 }
 
-/** Adds the columns that a Function computes, without values. */
 export async function addFunctionColumns(
   request: RequestOf<typeof remoteContracts.remoteAlterTableAddColumns>,
   requested: FunctionColumns,

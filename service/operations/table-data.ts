@@ -148,7 +148,6 @@ export const deleteFromTable: Handler<"deleteFromTable"> = async (request, catal
   return answer;
 };
 
-/** Deletes rows and returns their number. */
 export async function deleteRows(
   request: RequestOf<typeof contracts.deleteFromTable>,
   { rows }: Catalog,
@@ -159,7 +158,6 @@ export async function deleteRows(
   return { ...transaction, version: result.version, num_deleted_rows: result.numDeletedRows };
 }
 
-/** Converts the expressions of a query. */
 function toRowsQuery({ filter, columns, ...same }: QueryRequest): RowsQuery {
   const { column_names, column_aliases: aliases } = columns ?? {};
   const converted = Object.entries(aliases ?? {}).map(([name, sql]) => [name, toExpression(sql)] as const);

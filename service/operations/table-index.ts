@@ -15,7 +15,6 @@ export const createTableScalarIndex: Handler<"createTableScalarIndex"> = async (
   return createIndex(contracts.createTableScalarIndex, request, catalog, caller);
 };
 
-/** Builds an index and responds when the index is complete. */
 async function createIndex(contract: AnyContract, request: IndexRequest, { rows }: Catalog, caller: AuthorizedCaller) {
   return (await rows.change("createIndex", { contract, request, caller }, request)).transaction;
 }
@@ -70,7 +69,6 @@ export async function recordedIndices(catalog: Catalog, at: VersionRequest): Pro
   }
 }
 
-/** Describes an index whose type the library does not list. */
 async function withStats(
   rows: Catalog["rows"],
   at: VersionRequest,

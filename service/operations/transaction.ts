@@ -8,7 +8,6 @@ import type { JobRecord } from "../store/jobs.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 import type { Handler } from "./handler.ts";
 
-/** Describes a transaction of the protocol, which is an audit record or a job. */
 export const describeTransaction: Handler<"describeTransaction"> = async (request, { store }) =>
   toAnswer(await requireTransaction(store.read, request.id));
 

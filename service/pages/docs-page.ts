@@ -20,7 +20,6 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** The OpenAPI documents by path. */
 type Documents = Readonly<Record<string, { readonly title: string }>>;
 
 /** Serves Swagger UI, which `@tiltyard/console` contains, with all scripts and styles from this service. */
@@ -46,7 +45,6 @@ export function mountDocsPage(app: Hono, documents: Documents): void {
   });
 }
 
-/** Renders the script that starts Swagger UI with a choice of documents. */
 function startScript(documents: Documents): string {
   const urls = Object.entries(documents).map(([path, { title }]) => ({ url: path.slice(1), name: title }));
   return `SwaggerUIBundle({

@@ -9,7 +9,6 @@ import type { Lease } from "../tasks/lease.ts";
 import { findRef, listRefNames, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
 
-/** The file of a branch in Lance's format. */
 const BranchContents = z.object({
   /** Null for the main branch. */
   parentBranch: z.string().nullish(),
@@ -73,12 +72,10 @@ export async function requireNotDeleted(parts: StoreParts, table: TableRecord, b
     throw branchNotFound(table, branch);
 }
 
-/** A branch without dependents and the objects to delete. */
 export interface DeletableBranch {
   readonly name: string;
   /** The key of the branch file. The file may be missing, because an interrupted deletion continues. */
   readonly key: string;
-  /** The folders of other branches inside the branch folder. */
   readonly nested: readonly string[];
 }
 
@@ -127,7 +124,6 @@ export async function requireDeletable(
   };
 }
 
-/** Reports whether a branch descends from another one. */
 function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchContents> | undefined): boolean {
   if (branch.contents.parentBranch === name) return true;
   const [mine = [], theirs = []] = [branch, on].map((each) => each?.contents.identifier?.version_mapping);

@@ -7,7 +7,6 @@ import type { ObjectStore } from "../storage/object-store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { exclusively, type Lease } from "../tasks/lease.ts";
 
-/** The number of files that are read concurrently. */
 const readAtOnce = 32;
 
 /** A kind of named references to versions. Lance keeps each reference in a JSON file of the table. */
@@ -16,7 +15,6 @@ export interface RefKind<Contents> {
   readonly contents: z.ZodType<Contents>;
 }
 
-/** The name and the key of the file of a ref. */
 interface RefFile {
   readonly name: string;
   readonly key: string;
@@ -37,7 +35,6 @@ function folderOf(table: TableRecord, { folder }: RefKind<unknown>): string {
   return `${table.location.path}/${folder}`;
 }
 
-/** Returns the ref with a name; undefined if none exists. */
 export async function findRef<Contents>(
   { storage }: Pick<StoreParts, "storage">,
   table: TableRecord,
@@ -68,7 +65,6 @@ export async function listRefs<Contents>(
   return found.slice(0, limit);
 }
 
-/** Lists the names of the refs of a table. */
 export async function listRefNames(
   { storage }: Pick<StoreParts, "storage">,
   table: TableRecord,

@@ -49,7 +49,6 @@ export async function requireTag(
   );
 }
 
-/** Returns the version of a tag in the format of responses. */
 export function versionOfTag({ contents }: Ref<TagContents>): { readonly version: number; readonly branch?: string } {
   const { version, branch } = contents;
   return { version, ...(typeof branch === "string" && { branch }) };
@@ -103,7 +102,6 @@ export async function contentsFor(
   };
 }
 
-/** Serializes a tag as Lance does. */
 export function toText(contents: TagContents): string {
   return JSON.stringify(contents, undefined, 2);
 }

@@ -22,7 +22,6 @@ export type ChangeRows = <Name extends keyof ChangeOperations>(
 ) => Promise<Changed<ResultOf<ChangeOperations[Name]>>>;
 
 export interface ChangeOptions {
-  /** The Arrow stream of the operation. */
   readonly rows?: ReadableStream<Uint8Array>;
   /** A table without versions. A NewTable is created with its first one. */
   readonly empty?: TableRecord | NewTable | undefined;
@@ -104,7 +103,6 @@ interface ChangeCall extends Pick<Call, "operation" | "args"> {
   readonly rows: ChangeOptions["rows"];
 }
 
-/** Runs a change once and publishes its commits. */
 async function attempt(
   parts: RowsParts,
   child: WatchedChild,

@@ -11,7 +11,6 @@ import { type Call, callBytesHeader } from "@tiltyard/lance-worker";
 import { backoffMs, CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 
-/** The child exited before its response. */
 export class ChildEnded extends Error {
   override readonly name: string = "ChildEnded";
 }
@@ -64,9 +63,7 @@ interface Running {
   readonly process: ChildProcess;
   readonly socket: string;
   readonly agent: Agent;
-  /** True while the catalog itself stops the process. */
   isExpected: boolean;
-  /** Resolves with the reason of the exit. */
   readonly ended: Promise<string>;
 }
 
@@ -134,7 +131,6 @@ export function createChild({ memoryBytes, beside, environment, log }: ChildOpti
     return Object.assign(started, { ended });
   }
 
-  /** Stops the running child. A later call starts a new one. */
   async function end(): Promise<void> {
     const child = await running?.catch(() => undefined);
     running = undefined;
@@ -245,7 +241,6 @@ function watchMemory(child: ChildProcess, onUse: (bytes: number) => void): Dispo
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Returns the flags that load modules before a program. */
 function importsOf(flags: readonly string[]): string[] {
   return flags.flatMap((flag, index) =>
     flag === "--import" ? [flag, flags[index + 1] ?? ""] : flag.startsWith("--import=") ? [flag] : [],

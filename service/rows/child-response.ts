@@ -57,7 +57,6 @@ export async function* rowsOf(
   throw new Error("text" in failure ? failure.text : failure.message);
 }
 
-/** The table of a call, which may not exist yet, and its branch. */
 interface Called {
   readonly table: TableRecord | NewTable;
   readonly branch: string;

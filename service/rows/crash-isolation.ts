@@ -9,7 +9,6 @@ export interface Deadlines {
   readonly aloneMs: number;
 }
 
-/** The origin of a call. */
 export interface CallOrigin {
   readonly principal: string;
   /** The name of the operation and its table. */
@@ -25,7 +24,6 @@ export interface WatchedChild extends Pick<RowsChild, "call" | "endings"> {
   within<Part>(part: Promise<Part>): Promise<Part>;
 }
 
-/** A successful attempt. */
 export interface Attempt<Result> {
   readonly result: Result;
   /** Resolves after the end of rows that are still being read: true if they are complete, false if the child crashed. */
@@ -56,9 +54,7 @@ export interface CrashIsolation extends AsyncDisposable {
 const isolationMs = 60_000;
 /** The time for which a call may continue without its client. Stopping the child costs the calls of others more. */
 const graceMs = 5_000;
-/** The idle time after which the isolated child is stopped. */
 const idleMs = 10_000;
-/** The maximum number of calls of a principal that wait for the isolated child. */
 const waitingMax = 64;
 /** The completion of a result that is not streamed. */
 const alreadyCompleted = Promise.resolve(true);

@@ -99,10 +99,8 @@ function missingFrom(file: string): string {
 const infrastructureFailure =
   /\bio error|object store|generic \w+ error|os error|timed? ?out|connection|permission|no space|out of memory|not found/i;
 
-/** Matches the message about a part of the caller's stream. */
 const brokenRows = /^Failed to read record batch from IPC file/;
 
-/** The prefix that the library's bindings add to the library's own message. */
 const wrapping = /^(Failed to [^:]*: (GenericFailure, )?|lance error: )+/;
 
 /** Removes the library's kind of error, its source location and repetitions from a message. */

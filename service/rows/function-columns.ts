@@ -26,7 +26,6 @@ interface Guarded {
 }
 export const unguarded: Guarded = { computed: [], alongside: undefined };
 
-/** The part of the arguments of a change that names columns. */
 export interface ChangeArgs {
   readonly mode?: "append" | "overwrite";
   readonly updates?: readonly (UpdateRequest["updates"][number] | FieldMetadataUpdate)[];
@@ -152,13 +151,11 @@ interface Path {
   readonly names: readonly string[];
 }
 
-/** Returns paths by their column. */
 function byColumn(paths: readonly string[]): ReadonlyMap<string, readonly Path[]> {
   const parsed = paths.map((text) => ({ text, names: namesOf(text).map(fold) }));
   return Map.groupBy(parsed, ({ names: [column = ""] }) => column);
 }
 
-/** Requires that a change of paths does not affect inputs. */
 function requireNoInputs(
   bindings: readonly BindingRecord[],
   changed: ReadonlyMap<string, readonly Path[]>,

@@ -8,7 +8,6 @@ import type { Location } from "../storage/location.ts";
 import type { CallOrigin, CrashIsolation, Deadlines } from "./crash-isolation.ts";
 import type { Gateway } from "./gateway.ts";
 
-/** The components that calls of the child need. */
 export interface RowsParts extends CommitParts {
   readonly gateway: Gateway;
   readonly isolation: CrashIsolation;
@@ -30,7 +29,6 @@ export async function requireReadableBy(
   await requireReadable(parts, foreign, (table) => isAllowed({ grants }, { role: "reader", object: table }));
 }
 
-/** Returns the origin of a call. */
 export function originOf(
   operation: string,
   { principal, signal }: Caller,
@@ -40,7 +38,6 @@ export function originOf(
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };
 }
 
-/** Returns the storage options with which the child opens a table. */
 export async function storageOf(parts: RowsParts, location: Location): Promise<Pick<TableAddress, "storageOptions">> {
   const { libraryOptions } = await parts.storage.at(location);
   return { storageOptions: { ...libraryOptions } };

@@ -14,7 +14,6 @@ import type { ServedView } from "./gateway.ts";
 import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
 import { viewOfVersion } from "./view.ts";
 
-/** Reads versions of tables. */
 export interface Reader {
   /**
    * Reads one version of a table.
@@ -26,7 +25,6 @@ export interface Reader {
     at: VersionRequest,
     args: ArgsOf<ReadOperations[Name]>,
   ): Promise<ReadResult<ResultOf<ReadOperations[Name]>>>;
-  /** Reads a version that is not recorded yet. */
   readUnrecorded<Name extends keyof ReadOperations>(
     name: Name,
     at: UnrecordedVersion,
@@ -39,12 +37,10 @@ export interface Reader {
 export interface VersionRequest {
   readonly id: Identifier;
   readonly branch?: string | undefined;
-  /** The version; the latest if undefined. */
   readonly version?: number | undefined;
   readonly caller: Caller;
 }
 
-/** A version that a client staged for a commit. */
 export interface UnrecordedVersion {
   readonly table: TableRecord;
   readonly branch: string;

@@ -6,7 +6,6 @@ import type { Log } from "../log.ts";
 import { listUnreadTables, recordColumns, type UnreadTable } from "../store/columns.ts";
 import { findVersion, isHidden, latestVersion } from "../store/versions.ts";
 
-/** The number of manifests that are read at once. */
 const readAtOnce = 8;
 /** The number of failures after which a round ends, because the object store may be unavailable. */
 const failuresMax = 50;

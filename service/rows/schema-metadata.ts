@@ -38,7 +38,6 @@ export async function commitSchemaMetadata(
   return afterOthers(formatIdentifier(change.request.id), retry);
 }
 
-/** The last change of each table in this process. */
 const lastChanges = new Map<string, Promise<unknown>>();
 
 /** Runs a change of a table after the other ones of this process, with which it would conflict. */

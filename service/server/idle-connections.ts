@@ -9,7 +9,6 @@ const graceMs = 100;
 const unusedMs = 1_000;
 
 export interface IdleLimits {
-  /** The maximum number of idle connections of all clients together. */
   readonly idleMax: number;
   /** The maximum number of idle connections of each address; undefined means unlimited, for a service behind a proxy. */
   readonly idlePerAddressMax: number | undefined;
@@ -79,7 +78,6 @@ export function limitIdleConnections(server: Server, limits: IdleLimits): void {
 interface Connection {
   readonly socket: Socket;
   readonly network: string;
-  /** The number of requests in progress. */
   requests: number;
   /** The time of `performance.now()` at which the connection became idle. */
   idleSinceMs: number;

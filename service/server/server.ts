@@ -16,7 +16,6 @@ const requestTimeoutMs = 3_600_000;
  * connections is limited separately.
  */
 const keepAliveMs = 620_000;
-/** The interval at which Node checks both timeouts. */
 const timeoutCheckMs = 1_000;
 /** The time for which accepted requests may continue while the service stops. */
 const drainMs = 25_000;

@@ -6,15 +6,12 @@ import type { Page, Session } from "./store.ts";
 
 export type ApiKeyRecord = Pick<RecordOf<"apiKeys">, "id" | "principal" | "createdAtMillis">;
 
-/** The attempt of a job that owns a key. */
 export interface JobAttempt {
   readonly id: string;
   readonly attempt: number;
-  /** The principal that created the key. */
   readonly creator: string;
 }
 
-/** The owner of an API key. */
 export interface KeyOwner {
   readonly id: string;
   readonly principal: string;
@@ -48,7 +45,6 @@ const keysWith = defineQuery((db, { hash }: { readonly hash: string }) =>
   db.selectFrom("apiKeys").select(["id", "principal", "job", "attempt", "creator"]).where("hash", "=", hash),
 );
 
-/** Finds the owner of the API key with this hash. */
 export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
   const [row] = await keysWith(session, { hash });
   return row && toOwner(row);
@@ -75,7 +71,6 @@ function toOwner(row: Omit<RecordOf<"apiKeys">, "hash" | "createdAtMillis">): Ke
   return { id, principal, of };
 }
 
-/** Deletes the keys of a job, and the keys of jobs that ended before a time. */
 export async function deleteJobKeys({ db }: Session, job: string, endedBefore: number): Promise<void> {
   await db
     .deleteFrom("apiKeys")
@@ -103,7 +98,6 @@ export function revokedHash(hash: string): string {
   return `revoked:${hash}`;
 }
 
-/** Selects the keys that are not revoked. */
 export const isLive = sql<boolean>`hash not like ${revokedHash("%")}`;
 
 /** Reports whether a principal has the API key with this id, or any key if `id` is undefined. */
@@ -136,7 +130,6 @@ export async function deleteApiKey({ db }: Session, id: string): Promise<string 
   return row?.principal;
 }
 
-/** Lists the keys of a principal or of all principals, the oldest first. */
 export async function listApiKeys(
   { db }: Session,
   principal: string | undefined,

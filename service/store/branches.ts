@@ -2,7 +2,6 @@ import { defineQuery } from "./queries.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-/** The table and the name of a branch. */
 export interface BranchKey {
   readonly table: { readonly id: number };
   readonly branch: string;
@@ -16,7 +15,6 @@ export interface BranchRecord {
   readonly highestVersion: number | undefined;
   /** The highest version of all earlier generations; undefined without any. */
   readonly leftOverVersion: number | undefined;
-  /** The number of withdrawn versions. */
   readonly withdrawals: number;
 }
 

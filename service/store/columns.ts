@@ -5,7 +5,6 @@ import type { Session } from "./store.ts";
 
 /** The character around each name. A search contains no control characters. */
 export const columnSeparator = "\u001f";
-/** The maximum number of characters of a table's names. */
 const charactersMax = 16_384;
 /** A table whose columns may have changed since they were recorded. */
 export interface UnreadTable {
@@ -70,7 +69,6 @@ export async function forgetColumns({ db }: Session, tableId: number): Promise<v
     .execute();
 }
 
-/** Joins names up to the maximum number of characters. */
 function join(names: readonly string[]): string {
   let joined = columnSeparator;
   for (const name of names) {

@@ -1,18 +1,15 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** The database of the catalog. */
 export type Database =
   | {
       readonly kind: "sqlite";
-      /** An absolute path. */
       readonly file: string;
     }
   | {
       readonly kind: "postgres";
       /** The URL, which may contain a password; only the driver may read it. */
       readonly url: string;
-      /** The maximum number of connections of one process. */
       readonly connectionsMax: number;
     };
 

@@ -7,7 +7,6 @@ import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { nameOf, type TableRecord } from "./tables.ts";
 
-/** A dropped table that can be undropped. */
 export interface DroppedTable {
   readonly id: number;
   /** The former name, which another table may have now. */

@@ -17,7 +17,6 @@ export interface JobGrant {
   readonly job?: Identifier;
 }
 
-/** Grants a principal a role on a namespace. Replaces its former role there. */
 export async function putGrant({ db }: Session, principal: string, { namespace, role }: Grant): Promise<void> {
   await db
     .insertInto("grants")

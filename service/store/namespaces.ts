@@ -71,7 +71,6 @@ export async function listNamespacesBelow(
   return rows.map((row) => fromPath(row.path));
 }
 
-/** Deletes an empty namespace. */
 export async function deleteNamespace({ db }: Session, identifier: Identifier): Promise<void> {
   await db.deleteFrom("namespaces").where("path", "=", toPath(identifier)).execute();
 }

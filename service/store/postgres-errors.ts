@@ -30,7 +30,6 @@ export function isWorthAnotherAttempt(error: unknown, attempt: number, constrain
   return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
 }
 
-/** Reports whether the server caused an error because it is unavailable. */
 function isUnavailable(error: unknown): boolean {
   if (error instanceof CatalogError || !(error instanceof Error)) return false;
   if (error instanceof DatabaseError) return unavailable.test(error.code ?? "");

@@ -150,7 +150,6 @@ class ReadingDriver extends DummyDriver implements DatabaseConnection {
   }
 }
 
-/** The time that a request waits for a connection. */
 const connectTimeoutMs = 5_000;
 
 /** Creates a pool that opens its connections on demand. */

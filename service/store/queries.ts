@@ -61,7 +61,6 @@ class Parameter {
   }
 }
 
-/** Runs a query with its values. */
 type DefinedQuery<Values, Row> = (session: Session, values: Values) => Promise<readonly Row[]>;
 
 /**

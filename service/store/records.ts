@@ -29,7 +29,6 @@ function parse(name: string, value: unknown): unknown {
   return flags.has(name) ? Boolean(value) : value;
 }
 
-/** Returns the representation of a value of a record in the database. */
 export function toStored(value: unknown): unknown {
   if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : (value ?? null);

@@ -4,10 +4,8 @@ import { boundsBelow, fromPath, toPath } from "./path.ts";
 import { defineListQuery } from "./queries.ts";
 import type { Session } from "./store.ts";
 
-/** The location of a deregistered table. */
 export interface ReservedLocation {
   readonly location: Location;
-  /** The former name of the table. */
   readonly identifier: Identifier;
 }
 

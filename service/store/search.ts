@@ -10,7 +10,6 @@ export interface Search {
   readonly within: Identifier;
   /** A part of a name; or the last parts of a namespace and the beginning of a name in it. */
   readonly parts: readonly string[];
-  /** The maximum number of namespaces, of tables and of columns. */
   readonly limit: number;
 }
 

@@ -4,7 +4,6 @@ import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { keyOf } from "./transactions.ts";
 
-/** A secret with its encrypted value. */
 export interface SecretRecord extends Omit<RecordOf<"secrets">, "namespace"> {
   readonly namespace: Identifier;
 }
@@ -16,7 +15,6 @@ export async function findSecret({ db }: Session, secret: Identifier): Promise<S
   return row && { ...row, namespace: secret.slice(0, -1) };
 }
 
-/** Inserts a secret, or replaces its value. Its namespace must exist. */
 export async function putSecret({ db }: Session, record: SecretRecord): Promise<void> {
   const { ciphertext, nonce, keyId, updatedAtMillis } = record;
   await db
@@ -33,13 +31,11 @@ export async function deleteSecret({ db }: Session, secret: Identifier): Promise
   await db.deleteFrom("secrets").where("namespace", "=", namespace).where("name", "=", name).execute();
 }
 
-/** Lists the secrets that another key than this one encrypts. */
 export async function listSecretsOfOtherKeys({ db }: Session, keyId: string): Promise<Identifier[]> {
   const rows = await db.selectFrom("secrets").select(["namespace", "name"]).where("keyId", "<>", keyId).execute();
   return rows.map(({ namespace, name }) => [...fromPath(namespace), name]);
 }
 
-/** Lists the names of the secrets in a namespace that follow a name, in order. */
 export async function listSecrets(
   { db }: Session,
   namespace: Identifier,

@@ -4,7 +4,6 @@ import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { isNewSqliteFile } from "./database.ts";
 
-/** Creates the error of a file that the catalog cannot use. */
 export function cannotUse(file: string, problem: string, cause?: unknown): Error {
   return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
 }

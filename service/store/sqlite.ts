@@ -10,9 +10,7 @@ import { asUnavailable, createSqliteSession, ReadCache } from "./sqlite-driver.t
 import { cannotUse, requireNoRemains } from "./sqlite-file.ts";
 import { createMemoryLimiter, type Session, type Store, type WriteOptions } from "./store.ts";
 
-/** The maximum number of transactions that share one commit. */
 const groupSizeMax = 256;
-/** The maximum wait for the transaction of another process. */
 const busyTimeoutMs = 5_000;
 const migrationTimeoutMs = 60_000;
 
@@ -62,7 +60,6 @@ async function migrateAlone(writer: Database.Database): Promise<void> {
   }
 }
 
-/** Begins a transaction after those of other connections. */
 async function begin(writer: Database.Database, maxRetryTime: number): Promise<void> {
   await pRetry(async () => void writer.exec("BEGIN IMMEDIATE"), {
     retries: Number.POSITIVE_INFINITY,
@@ -73,7 +70,6 @@ async function begin(writer: Database.Database, maxRetryTime: number): Promise<v
   });
 }
 
-/** A transaction that waits for its group. */
 interface QueuedTransaction {
   readonly work: () => Promise<unknown>;
   readonly resolve: (result: unknown) => void;

@@ -3,14 +3,12 @@ import { type RateLimiterAbstract, RateLimiterMemory } from "rate-limiter-flexib
 import type { Dialect } from "./dialect.ts";
 import type { Schema } from "./schema.ts";
 
-/** The limits of a page of a list. */
 export interface Page<Key> {
   /** The key of the item that the page follows; the beginning when undefined. */
   readonly after?: Key | undefined;
   readonly limit: number;
 }
 
-/** A database table that a transaction may lock. */
 export type LockableTable = "tables" | "jobs";
 
 /** Runs queries, in a transaction or outside of one. */
@@ -20,12 +18,9 @@ export interface Session extends Pick<Dialect, "now" | "position"> {
   readonly locked?: LockableTable | undefined;
 }
 
-/** A rate limiter of rate-limiter-flexible. */
 export type Limiter = Pick<RateLimiterAbstract, "consume" | "points">;
 
-/** The options of a transaction. */
 export interface WriteOptions {
-  /** The table that must not change during the transaction. */
   readonly locking?: LockableTable | undefined;
 }
 

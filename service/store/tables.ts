@@ -19,7 +19,6 @@ export interface TableRecord extends NewTable {
   readonly id: number;
   /** Reports whether new rows may open jobs. */
   readonly isAutomated?: boolean;
-  /** Reports whether the table is a materialized view. */
   readonly isView?: boolean;
 }
 
@@ -49,7 +48,6 @@ export async function findTableById({ db }: Session, id: number): Promise<TableR
   return { ...row, id, identifier: [...fromPath(namespace), name], location: parseLocation(location) };
 }
 
-/** Finds a protected table in a namespace or below it. */
 export async function findProtectedTable({ db }: Session, namespace: Identifier): Promise<Identifier | undefined> {
   const row = await db
     .selectFrom("tables")
@@ -67,7 +65,6 @@ const insertRow = defineQuery(
     db.insertInto("tables").values(row).returning("id"),
 );
 
-/** Inserts a table. Its namespace must exist, and its name and its location must be free. */
 export async function insertTable(session: Session, table: NewTable): Promise<TableRecord> {
   const { identifier, location, properties } = table;
   const columns = {
@@ -102,23 +99,19 @@ export function isProtected({ properties }: Pick<NewTable, "properties">): boole
   return properties[protection] === "true";
 }
 
-/** Returns the new properties of a table with its current protection. */
 export function withProtectionOf(table: Pick<NewTable, "properties">, properties: NewTable["properties"]) {
   return isProtected(table) ? { ...properties, [protection]: "true" } : properties;
 }
 
-/** Deletes a table with its branches and version records. */
 export async function deleteTable({ db }: Session, id: number): Promise<void> {
   await db.deleteFrom("tables").where("id", "=", id).execute();
 }
 
 interface Page {
   readonly limit: number;
-  /** Includes tables without a version. */
   readonly includeDeclared: boolean;
 }
 
-/** Lists the names of the tables of a namespace that follow `after`, in order. */
 export async function listTables({ db }: Session, namespace: Identifier, after: string, page: Page): Promise<string[]> {
   const rows = await readPage(page, (last, limit) =>
     db
@@ -187,7 +180,6 @@ async function readPage<Row extends ListedName>(
   }
 }
 
-/** Selects whether a table has a version on any branch. */
 function hasVersion(db: Kysely<Schema>) {
   return ({ exists }: ExpressionBuilder<Schema, "tables">) =>
     exists(versionsOf(db, sql.ref("tables.id"))).as("hasVersion");
@@ -221,7 +213,6 @@ export async function isLocationTaken(session: Session, location: Location): Pro
   return (await overlapping(session, [...boundsBelow(uri), uri, ...ancestorUris(location)])).length > 0;
 }
 
-/** Returns the columns of a name. */
 export function nameOf(identifier: Identifier): { readonly namespace: string; readonly name: string } {
   return { namespace: toPath(identifier.slice(0, -1)), name: identifier.at(-1) ?? "" };
 }

@@ -12,11 +12,9 @@ export interface Task {
 /** A task that this process has claimed until the claim expires. */
 export interface ClaimedTask extends Task {
   readonly claim: string;
-  /** The number of started attempts, including this one. */
   readonly attempts: number;
 }
 
-/** Inserts a task unless it exists. */
 export async function insertTask({ db, now }: Session, { kind, subject }: Task, delayMs = 0): Promise<void> {
   await db
     .insertInto("tasks")
@@ -36,7 +34,6 @@ export async function noteTask({ db, now }: Session, { kind, subject }: Task): P
     .execute();
 }
 
-/** Changes the delay of an unclaimed task. */
 export async function delayTask({ db, now }: Session, { kind, subject }: Task, delayMs: number): Promise<void> {
   await db
     .updateTable("tasks")
@@ -65,7 +62,6 @@ export async function holdTask({ db }: Session, { kind, subject }: Task): Promis
   return numUpdatedRows > 0;
 }
 
-/** Lists tasks that can be claimed now, the longest waiting first. */
 export async function listDueTasks(session: Session, limit: number): Promise<(Task & { readonly attempts: number })[]> {
   const { db, now } = session;
   return db
@@ -109,7 +105,6 @@ export async function completeTask({ db }: Session, task: ClaimedTask): Promise<
     .execute();
 }
 
-/** Releases a claim and delays the task. */
 export async function postponeTask(
   { db, now }: Session,
   task: ClaimedTask,

@@ -10,7 +10,6 @@ import { idAt, isOpen, objectSeparator, type TransactionRecord, toAuditRecord, t
 
 /** The filters of a list. An absent filter matches all transactions. */
 export interface TransactionFilter {
-  /** The namespace whose transactions match, with everything below it. */
   readonly within: Identifier;
   readonly table?: Identifier | undefined;
   readonly principal?: string | undefined;
@@ -20,7 +19,6 @@ export interface TransactionFilter {
   readonly untilMillis?: number | undefined;
 }
 
-/** A page of a list in the order of ids. */
 export interface TransactionPage extends Page<string> {
   readonly ascending: boolean;
 }
@@ -53,7 +51,6 @@ const sizedSources = {
   jobs: (db: Kysely<Schema>) => selectJobSummaries(db).select(bytes),
 } as const satisfies Record<Source, unknown>;
 
-/** A row that matches a filter. */
 interface Match {
   readonly source: Source;
   readonly id: string;
@@ -65,7 +62,6 @@ export function listTransactions(session: Session, filter: TransactionFilter, pa
   return listIn(["audit", "jobs"], session, filter, page);
 }
 
-/** Lists jobs like `listTransactions`. */
 export async function listJobs(session: Session, filter: TransactionFilter, page: TransactionPage) {
   const { items, next } = await listIn(["jobs"], session, filter, page);
   return { items: items.filter((record) => "tableId" in record), next };

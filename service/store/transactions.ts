@@ -27,7 +27,6 @@ export const objectSeparator = "],[";
 /** Selects the open jobs. One index covers them, but only if their statuses are literals. */
 export const isOpen = sql<SqlBool>`t.status in (${sql.join(openStatuses.map((status) => sql.lit(status)))})`;
 
-/** Returns the row of a new transaction. */
 export function toRow<Opened extends NewTransaction>(opened: Opened) {
   return { ...opened, namespace: toPath(opened.namespace), createdAtMillis: Date.now() };
 }
@@ -37,12 +36,10 @@ export function toStoredText(text: string): string {
   return text.replaceAll("\0", "\ufffd");
 }
 
-/** Returns the parameters that find a transaction by its namespace and id. */
 export function keyOf(identifier: Identifier): { readonly id: string; readonly namespace: string } {
   return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };
 }
 
-/** Parses the namespace of an audit record or a job. */
 export function toTransaction<Row extends { readonly namespace: string }>(row: Row) {
   return { ...row, namespace: fromPath(row.namespace) };
 }
@@ -56,7 +53,6 @@ const millisLength = "xxxxxxxx-xxxx".length;
 const lastDigits = 12;
 let lastId = "";
 
-/** An upper bound of all ids. */
 const afterEveryId = "g";
 
 /**

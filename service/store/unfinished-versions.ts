@@ -14,7 +14,6 @@ function keyOf({ tableId, branch, generation, version, committedName }: VersionR
   return { tableId, branch, generation, version, committedName };
 }
 
-/** Records the identity of the content of a placed manifest. */
 export async function identifyVersion({ db }: Session, record: VersionRecord): Promise<void> {
   await db
     .updateTable("tableVersions")
@@ -105,7 +104,6 @@ export async function condemnVersions({ db }: Session, transactionId: string): P
     .execute();
 }
 
-/** Lists the records of a transaction that are not finished, the highest versions first. */
 export async function listUnfinishedVersions({ db }: Session, transactionId: string): Promise<LocatedVersion[]> {
   const rows = await db
     .selectFrom("tableVersions")

@@ -7,7 +7,6 @@ import type { Session } from "./store.ts";
 
 export type VersionRecord = RecordOf<"tableVersions">;
 
-/** The states of versions that readers see. */
 export const visible = ["recorded", "finished"] as const;
 
 /** Reports whether a version belongs to a batch that has not reached its commit point. */
@@ -15,7 +14,6 @@ export function isHidden({ state }: VersionRecord): boolean {
   return state === "held" || state === "condemned";
 }
 
-/** A record with the location of its table. */
 export interface LocatedVersion {
   readonly location: Location;
   readonly record: VersionRecord;
@@ -26,7 +24,6 @@ export const versionsEnd = Number.MAX_SAFE_INTEGER + 1;
 
 const insertRow = defineQuery((db, record: VersionRecord) => db.insertInto("tableVersions").values(record));
 
-/** Inserts a record that is the highest of its branch. */
 export async function insertVersion(session: Session, record: VersionRecord): Promise<void> {
   const { tableId, branch: name, generation, version } = record;
   await raiseBranch(session, { tableId, name, generation, lowest: version, highest: version });
@@ -64,7 +61,6 @@ export function versionsOf(db: Kysely<Schema>, tableId: number | RawBuilder<numb
     .where("state", "in", visible);
 }
 
-/** Selects the generation of a branch. */
 function generationOf(db: Kysely<Schema>, tableId: number, branch: string) {
   return db.selectFrom("branches").select("generation").where("tableId", "=", tableId).where("name", "=", branch);
 }
@@ -145,7 +141,6 @@ interface Range {
   readonly end: number;
 }
 
-/** Counts the records of a branch. */
 export async function countVersions({ db }: Session, { table, branch }: BranchKey): Promise<number> {
   const { count } = await ofBranch(db, table.id, branch)
     .select((eb) => eb.fn.countAll<number>().as("count"))

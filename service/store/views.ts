@@ -4,7 +4,6 @@ import { withNulls } from "./records.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-/** The definition of a materialized view. */
 export interface ViewRecord extends Omit<RecordOf<"views">, "source"> {
   readonly source: Identifier | undefined;
 }
@@ -14,7 +13,6 @@ export async function findView({ db }: Session, tableId: number): Promise<ViewRe
   return row && { ...row, source: row.source === undefined ? undefined : fromPath(row.source) };
 }
 
-/** Stores the definition of a view. Replaces the former one. */
 export async function putView({ db }: Session, { source, ...view }: ViewRecord): Promise<void> {
   const row = { ...view, source: source && toPath(source) };
   await db
@@ -25,7 +23,6 @@ export async function putView({ db }: Session, { source, ...view }: ViewRecord):
   await db.updateTable("tables").set({ isView: true }).where("id", "=", view.tableId).execute();
 }
 
-/** Lists the views of a source whose id is above `after`, in order. */
 export async function listViewsOf({ db }: Session, source: Identifier, after: number, limit: number) {
   const rows = await db
     .selectFrom("views")

@@ -111,7 +111,6 @@ export async function dropContents(
 /** The number of records that one database transaction deletes within some milliseconds. */
 const deletedAtOnce = 1_000;
 
-/** Returns the task that purges a dropped table. */
 export function purgeOf(tableId: number) {
   return { kind: "purge", subject: String(tableId) } as const;
 }

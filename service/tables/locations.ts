@@ -10,7 +10,6 @@ export interface AllowedLocation {
   readonly location: Location;
 }
 
-/** The rules for the locations of tables. */
 export interface Locations {
   /** Chooses a new location for a table, in the folder of its namespace in the warehouse. */
   choose(identifier: Identifier): Location;
@@ -76,7 +75,6 @@ function folderName(name: string): string {
   return text === name ? name : `${text}.${hash("sha256", name).slice(0, 12)}`;
 }
 
-/** Returns the part of a name that is valid in a path of any store. */
 function legible(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
 }

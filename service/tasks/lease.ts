@@ -16,7 +16,6 @@ export interface Lease {
 
 /** The time after a renewal in which its holder may start steps. No step lasts as long as the rest of the lease. */
 const beginsWithinMs = 25_000;
-/** The interval between renewals. */
 const renewEveryMs = 8_000;
 
 /**

@@ -21,9 +21,7 @@ const stopsWithinMs = 10_000;
 export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
 
 export interface Worker {
-  /** Starts polling. */
   start(): void;
-  /** Polls immediately after the insertion of a task. */
   wake(): void;
   /** Completes all due work. A failed task waits for its retry. */
   drain(): Promise<void>;
@@ -31,7 +29,6 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-/** Creates a worker for the tasks of the database, which all its processes share. */
 export function createWorker(parts: {
   readonly store: Store;
   readonly log: Log;

@@ -20,7 +20,6 @@ import { findView, putView, type ViewRecord } from "../store/views.ts";
 // A definition has two ways into the catalog: CreateMaterializedView, and the metadata of a schema, by which Geneva
 // itself creates views. Both lead to `define`, which requires the definer to be a reader of the source.
 
-/** The definition of a view. */
 export type ViewDefinition = Omit<ViewRecord, "tableId" | "definer">;
 
 /**
@@ -79,7 +78,6 @@ const defining = ["query", "base_table", "base_table_db_uri", "namespace_path", 
 /** The prefix of a source that Geneva opens through a catalog. */
 const throughCatalog = "namespace://";
 
-/** The source table of a view when the view is created. */
 export interface ViewSource {
   readonly version: number;
   /** Reports whether rows keep their ids, which a view needs to follow its source from version to version. */
@@ -133,7 +131,6 @@ export function definitionIn(manifest: Uint8Array): ViewDefinition | undefined {
   };
 }
 
-/** A definition whose definer may read its source. */
 export interface NewDefinition extends ViewDefinition {
   readonly definer: string;
 }

@@ -60,7 +60,6 @@ export const listApiKeys: Handler<"listApiKeys"> = async (request, { store }) =>
   };
 };
 
-/** Revokes a key with its tokens. */
 export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, caller) => {
   const { api_key_id: id } = request;
   // The next start would install a deleted key of the configuration again.

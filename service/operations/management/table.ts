@@ -79,7 +79,6 @@ function setProtected(store: Store, change: TableChange, protect: boolean): Prom
   });
 }
 
-/** The number of views whose rights one statement reads. */
 const viewsAtOnce = 1_000;
 const tableViews = { name: "table-views", key: z.int32() };
 

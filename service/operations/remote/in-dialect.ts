@@ -14,7 +14,6 @@ const malformed: readonly ErrorKind[] = [
   "InvalidTableState",
 ];
 
-/** Returns an error as LanceDB's client can interpret it. */
 export function inDialect(error: CatalogError): CatalogError {
   if (!malformed.includes(error.kind)) return error;
   return new CatalogError("InvalidInput", error.message, { cause: error });

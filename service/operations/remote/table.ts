@@ -71,7 +71,6 @@ export const remoteDeleteFromTable: Handler<"remoteDeleteFromTable"> = async (re
 /** The maximum number of pages in one response to clients that read no page tokens. */
 const pagesMax = 50;
 
-/** Reads all pages of a list in sequence. */
 async function readWhole<Page extends { readonly page_token?: string | undefined }>(
   read: (page_token: string | undefined) => Promise<Page>,
 ): Promise<Page[]> {
