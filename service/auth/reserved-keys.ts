@@ -20,13 +20,7 @@ export function isReservedKeyId(id: string): boolean {
  * Installs a key whose principal has a role on the root. A revoked key stays revoked until the configuration contains a
  * different one.
  */
-export async function installKey(
-  store: Store,
-  log: Log,
-  id: ReservedKeyId,
-  key: string,
-  role: Role = "admin",
-): Promise<void> {
+export async function installKey(store: Store, log: Log, id: ReservedKeyId, key: string, role: Role = "admin") {
   const hash = hashApiKey(ApiKeySecret.parse(key));
   const isRevoked = await store.write(async (session) => {
     const present = await findApiKeyHash(session, id);

@@ -102,11 +102,7 @@ async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableT
 }
 
 /** Records versions that are hidden until the commit point. If this process does not reach it, a task rolls them back. */
-async function reserve(
-  { store }: CommitParts,
-  entries: readonly Entry[],
-  transactionId: string,
-): Promise<readonly LocatedVersion[]> {
+async function reserve({ store }: CommitParts, entries: readonly Entry[], transactionId: string) {
   return store.write(async (session) => {
     const found: LocatedVersion[] = [];
     for (const { identifier, prepared } of entries) {

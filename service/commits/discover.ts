@@ -49,11 +49,7 @@ export async function listManifests({ folder, objects }: BranchFiles, before?: s
 }
 
 /** Finds the manifests that follow a version. Usually at most one exists, so the folder is listed only if more do. */
-export async function findNext(
-  files: BranchFiles,
-  highest: number,
-  latest: VersionRecord | undefined,
-): Promise<FoundManifest[]> {
+export async function findNext(files: BranchFiles, highest: number, latest: VersionRecord | undefined) {
   const scheme = latest === undefined ? "V2" : schemeOf(latest.manifestName);
   const look = async (version: number): Promise<FoundManifest | undefined> => {
     const name = manifestName(version, scheme);

@@ -21,11 +21,7 @@ const forgottenAtOnce = 500;
  * these and the branch is not too long.
  * @returns Whether a record was deleted.
  */
-export async function forgetCleanedUp(
-  parts: CommitParts,
-  at: TableBranch,
-  listed: readonly VersionRecord[],
-): Promise<boolean> {
+export async function forgetCleanedUp(parts: CommitParts, at: TableBranch, listed: readonly VersionRecord[]) {
   const { store, storage } = parts;
   const latest = await latestVersion(store.read, at);
   if (latest === undefined) return false;

@@ -80,13 +80,7 @@ export async function hasContentOf(
 }
 
 /** Reports whether the catalog placed an object for a version that was deleted together with its whole branch. */
-async function isLeftOver(
-  session: Session,
-  objects: ObjectStore,
-  folder: string,
-  record: VersionRecord,
-  found: Found,
-): Promise<boolean> {
+async function isLeftOver(session: Session, objects: ObjectStore, folder: string, record: VersionRecord, found: Found) {
   if (record.generation === 1) return false;
   const { version } = record;
   for (const before of await listLeftOverVersions(session, record, version, version)) {

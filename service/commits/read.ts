@@ -121,11 +121,7 @@ export async function readVersions(parts: CommitParts, at: TableBranch, request:
  * @param version The number of the version; the latest if undefined.
  * @throws CatalogError TableVersionNotFound, ServiceUnavailable
  */
-export async function requireVersion(
-  parts: CommitParts,
-  at: TableBranch,
-  version: number | undefined,
-): Promise<VersionRecord> {
+export async function requireVersion(parts: CommitParts, at: TableBranch, version: number | undefined) {
   const { table, branch } = at;
   const read = async () => {
     const record = await findVersion(parts.store.read, at, version ?? 0);
@@ -171,11 +167,7 @@ export async function readManifest<Result>(
 }
 
 /** Reads the manifest of a placed version. @throws CatalogError ConcurrentModification, TooLargeError */
-export async function readPlaced(
-  objects: Pick<ObjectStore, "read">,
-  version: LocatedVersion,
-  bytesMax: number,
-): Promise<Uint8Array> {
+export async function readPlaced(objects: Pick<ObjectStore, "read">, version: LocatedVersion, bytesMax: number) {
   const { manifest_path: path } = toTableVersion(version);
   const read = await objects.read(path, bytesMax);
   if (read === undefined) throw new CatalogError("ConcurrentModification", `no manifest exists at ${path}`);

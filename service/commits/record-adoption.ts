@@ -137,11 +137,7 @@ async function insertRecords(
 }
 
 /** Records an adoption in the audit. @returns The id of the transaction. */
-async function auditAdoption(
-  session: Session,
-  { table, branch }: BranchFiles,
-  found: readonly FoundManifest[],
-): Promise<string> {
+async function auditAdoption(session: Session, { table, branch }: BranchFiles, found: readonly FoundManifest[]) {
   const versions = found.map(({ version }) => version);
   const [first, last] = [Math.min(...versions), Math.max(...versions)];
   const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
@@ -171,11 +167,7 @@ async function writerOf(session: Session, { id }: LocatedTable, branch: string):
  * @param latest The latest version of the branch, which was placed.
  * @returns Whether the branch is a different one now.
  */
-export async function forgetDeletedBranch(
-  { store, storage }: CommitParts,
-  table: TableRecord,
-  latest: VersionRecord,
-): Promise<boolean> {
+export async function forgetDeletedBranch({ store, storage }: CommitParts, table: TableRecord, latest: VersionRecord) {
   const { branch } = latest;
   if (branch === mainBranch) return false;
   const { objects, folder } = await filesOf(storage, { table, branch });

@@ -87,11 +87,7 @@ interface Part<Item, Key> {
 }
 
 /** Truncates the list to `lengthMax` characters but keeps at least one item. */
-function fitting<Item, Key>(
-  { items, next }: Part<Item, Key>,
-  lengthMax: number,
-  keyOf: (item: Item) => Key,
-): Part<Item, Key> {
+function fitting<Item, Key>({ items, next }: Part<Item, Key>, lengthMax: number, keyOf: (item: Item) => Key) {
   // The length excludes the brackets and the commas. Most pages fit as a whole.
   if (lengthOf(items) - items.length - 1 <= lengthMax) return { items, next };
   let length = 0;

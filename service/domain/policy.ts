@@ -75,11 +75,7 @@ export function scheduleOf(
  * @returns The updated table.
  * @throws CatalogError InvalidInput for an invalid policy.
  */
-export async function applyPolicy(
-  session: Session,
-  table: TableRecord,
-  { principal }: Pick<Caller, "principal">,
-): Promise<TableRecord> {
+export async function applyPolicy(session: Session, table: TableRecord, { principal }: Pick<Caller, "principal">) {
   const { auto_compact, auto_build_index = [], auto_clean_up } = policyIn(table.properties);
   const wanted = [
     ...(auto_compact === undefined ? [] : [{ kind: "compact", target: "" } as const]),

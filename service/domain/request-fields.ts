@@ -91,10 +91,7 @@ const reportedMax = 20;
  *
  * @param describe Returns the text of a problem. It is called for the reported ones only.
  */
-export function invalidInput<Problem>(
-  problems: readonly Problem[],
-  describe: (problem: Problem) => string = String,
-): CatalogError {
+export function invalidInput<Problem>(problems: readonly Problem[], describe: (problem: Problem) => string = String) {
   const rest = problems.length - reportedMax;
   const reported = problems.slice(0, reportedMax).map((problem) => describe(problem));
   return new CatalogError("InvalidInput", [...reported, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; "));

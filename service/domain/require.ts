@@ -5,7 +5,6 @@ import { findJob, type JobRecord } from "../store/jobs.ts";
 import { findNamespace, type NamespaceRecord } from "../store/namespaces.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
-import type { TransactionRecord } from "../store/transactions.ts";
 
 /** Returns an existing namespace. @throws CatalogError NamespaceNotFound */
 export async function requireNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord> {
@@ -22,10 +21,7 @@ export async function requireTable(session: Session, identifier: Identifier): Pr
 }
 
 /** Requires that a table was not dropped since it was read. @throws CatalogError TableNotFound */
-export async function requireNotDropped(
-  session: Session,
-  { id, identifier }: Pick<TableRecord, "id" | "identifier">,
-): Promise<void> {
+export async function requireNotDropped(session: Session, { id, identifier }: Pick<TableRecord, "id" | "identifier">) {
   if ((await findTableById(session, id)) === undefined) throw tableNotFound(identifier);
 }
 
@@ -74,10 +70,7 @@ function requireTableIdentifier(identifier: Identifier): Identifier {
 }
 
 /** Returns an existing transaction. @throws CatalogError TransactionNotFound */
-export async function requireTransaction(
-  session: Session,
-  identifier: Identifier,
-): Promise<TransactionRecord | JobRecord> {
+export async function requireTransaction(session: Session, identifier: Identifier) {
   const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, identifier));
   if (transaction !== undefined) return transaction;
   throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);

@@ -158,13 +158,7 @@ function parsed<Output>(schema: z.ZodType<Output>, row: unknown, kind: Kind, nam
   throw new CatalogError("InvalidInput", `${kind}: the definition ${JSON.stringify(name)} is not valid: ${problems}`);
 }
 
-function unknown(
-  { isolatedNamespaces }: Parts,
-  { id }: DefinitionRequest,
-  kind: Kind,
-  name: string,
-  more: string,
-): CatalogError {
+function unknown({ isolatedNamespaces }: Parts, { id }: DefinitionRequest, kind: Kind, name: string, more: string) {
   const table = formatIdentifier([...systemNamespaceOf(id, isolatedNamespaces), tables[kind]]);
   return new CatalogError(
     "InvalidInput",

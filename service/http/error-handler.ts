@@ -38,11 +38,7 @@ function noteRefusal(c: AppContext, error: CatalogError): void {
 }
 
 /** Renders an error without logging it. */
-export function errorResponse(
-  c: AppContext,
-  error: CatalogError,
-  headers: Readonly<Record<string, string>> = {},
-): Response {
+export function errorResponse(c: AppContext, error: CatalogError, headers: Readonly<Record<string, string>> = {}) {
   return respondJson(c, error.toResponse(c.req.path, c.get("requestId"), c.get("operation")), error.status, {
     ...headers,
     ...(error.retryAfterSeconds !== undefined && { "retry-after": `${error.retryAfterSeconds}` }),

@@ -28,12 +28,7 @@ export function refuseEncoding(c: AppContext): void {
  * @throws CatalogError PayloadTooLarge, ServiceUnavailable; InvalidInput if the body is slow, incomplete, not UTF-8, or
  * exceeds the bounds.
  */
-export async function readText(
-  c: AppContext,
-  bounds: BodyBounds,
-  memory: BodyMemory,
-  from: BodySender,
-): Promise<string> {
+export async function readText(c: AppContext, bounds: BodyBounds, memory: BodyMemory, from: BodySender) {
   if ("text" in c.req.bodyCache) return c.req.text();
   const text = c.req.method === "POST" ? decode(await readBytes(c, bounds, memory, from), bounds) : "{}";
   // Hono caches a body that was read. Its type has the text in place of a promise of it.
@@ -58,12 +53,7 @@ function decode(bytes: Uint8Array, bounds: BodyBounds): string {
  * Reserves memory for the declared length, which Node enforces. A body without a declared length is counted during its
  * arrival.
  */
-async function readBytes(
-  c: AppContext,
-  { bytes: bytesMax }: BodyBounds,
-  memory: BodyMemory,
-  from: BodySender,
-): Promise<Uint8Array> {
+async function readBytes(c: AppContext, { bytes: bytesMax }: BodyBounds, memory: BodyMemory, from: BodySender) {
   const reserve = (bytes: number) => {
     if (bytes > bytesMax) throw new CatalogError("PayloadTooLarge", `the body may have ${bytesMax} bytes at most`);
     c.get("releaseBody")?.();

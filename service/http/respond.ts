@@ -24,12 +24,7 @@ export function isRemoteClient(c: AppContext): boolean {
 type Headers = Readonly<Record<string, string>>;
 
 /** Node sends plain headers as they are; Hono's own functions would create native `Headers` first. */
-function send(
-  c: AppContext,
-  body: string | ReadableStream<Uint8Array> | null,
-  status: number,
-  headers: Headers,
-): Response {
+function send(c: AppContext, body: string | ReadableStream<Uint8Array> | null, status: number, headers: Headers) {
   const ignored = c.get("ignoredFields");
   return new Response(body, {
     status,

@@ -69,11 +69,7 @@ export async function recordedIndices(catalog: Catalog, at: VersionRequest): Pro
   }
 }
 
-async function withStats(
-  rows: Catalog["rows"],
-  at: VersionRequest,
-  index: ManifestIndex | undefined,
-): Promise<IndexDescription> {
+async function withStats(rows: Catalog["rows"], at: VersionRequest, index: ManifestIndex | undefined) {
   if (index === undefined) throw new Error("an index is in the list of the library or in the manifest");
   const { name, uuid, columns, typeUrl, segments } = index;
   const { result: stats } = await rows.read("indexStats", at, { name });

@@ -30,11 +30,7 @@ export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", c
  *
  * @throws CatalogError TableBranchAlreadyExists; InvalidTableState if its folder and the files of another branch overlap.
  */
-export async function requireFreeBranchName(
-  { store, storage }: StoreParts,
-  table: TableRecord,
-  name: string,
-): Promise<void> {
+export async function requireFreeBranchName({ store, storage }: StoreParts, table: TableRecord, name: string) {
   const names = [
     ...(await listBranchNames(store.read, table.id)),
     ...(await listRefNames({ storage }, table, branchKind)),

@@ -135,11 +135,7 @@ function nameOf(file: string): string | undefined {
   }
 }
 
-async function readRef<Contents>(
-  objects: ObjectStore,
-  kind: RefKind<Contents>,
-  { name, key }: RefFile,
-): Promise<Ref<Contents> | undefined> {
+async function readRef<Contents>(objects: ObjectStore, kind: RefKind<Contents>, { name, key }: RefFile) {
   const read = await objects.read(key);
   return (
     read && { name, key, revision: read.revision, contents: parse(kind, key, new TextDecoder().decode(read.bytes)) }

@@ -36,11 +36,7 @@ export function checkNewTag(tag: string): void {
 }
 
 /** Returns an existing tag. @throws CatalogError TableTagNotFound */
-export async function requireTag(
-  parts: Pick<StoreParts, "storage">,
-  table: TableRecord,
-  tag: string,
-): Promise<Ref<TagContents>> {
+export async function requireTag(parts: Pick<StoreParts, "storage">, table: TableRecord, tag: string) {
   const found = tag.length <= tagLengthMax ? await findRef(parts, table, tagKind, tag) : undefined;
   if (found !== undefined) return found;
   throw new CatalogError(

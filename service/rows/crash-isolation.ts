@@ -124,10 +124,7 @@ export function createCrashIsolation(shared: RowsChild, isolated: RowsChild): Cr
   }
 
   /** Runs calls in the isolated child one after the other, so that a crash identifies its call. */
-  async function runAlone<Result>(
-    origin: CallOrigin,
-    attempt: (child: WatchedChild) => Promise<Attempt<Result>>,
-  ): Promise<Result> {
+  async function runAlone<Result>(origin: CallOrigin, attempt: (child: WatchedChild) => Promise<Attempt<Result>>) {
     const { principal } = origin;
     const waiting = queues.get(principal) ?? [];
     if (waiting.length >= waitingMax)

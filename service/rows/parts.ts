@@ -5,7 +5,7 @@ import { requireReadable } from "../commits/bases.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { BranchChange } from "../commits/series.ts";
 import type { Location } from "../storage/location.ts";
-import type { CallOrigin, CrashIsolation, Deadlines } from "./crash-isolation.ts";
+import type { CrashIsolation, Deadlines } from "./crash-isolation.ts";
 import type { Gateway } from "./gateway.ts";
 
 export interface RowsParts extends CommitParts {
@@ -29,12 +29,7 @@ export async function requireReadableBy(
   await requireReadable(parts, foreign, (table) => isAllowed({ grants }, { role: "reader", object: table }));
 }
 
-export function originOf(
-  operation: string,
-  { principal, signal }: Caller,
-  id: Identifier,
-  deadlines: Deadlines,
-): CallOrigin {
+export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };
 }
 

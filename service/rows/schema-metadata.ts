@@ -52,11 +52,7 @@ async function afterOthers(table: string, change: () => Promise<void>): Promise<
   }
 }
 
-async function tryToCommit(
-  parts: CommitParts,
-  change: BranchChange,
-  metadata: Readonly<Record<string, string>>,
-): Promise<void> {
+async function tryToCommit(parts: CommitParts, change: BranchChange, metadata: Readonly<Record<string, string>>) {
   const at = await openBranch(parts, change.request);
   const { table, branch, folder, objects } = at;
   const latest = await requireVersion(parts, at, undefined);

@@ -26,13 +26,7 @@ export interface KeyOwner {
  *
  * @param of The attempt that owns the key.
  */
-export async function putApiKey(
-  { db }: Session,
-  id: string,
-  principal: string,
-  hash: string,
-  of?: JobAttempt,
-): Promise<void> {
+export async function putApiKey({ db }: Session, id: string, principal: string, hash: string, of?: JobAttempt) {
   const { id: job, attempt, creator } = of ?? {};
   await db
     .insertInto("apiKeys")
@@ -145,11 +139,7 @@ export async function listApiKeys(
 }
 
 /** Stores the hash of a token of an API key. Deletes expired tokens and the oldest tokens of the key beyond `tokensMax`. */
-export async function insertAccessToken(
-  { db }: Session,
-  token: RecordOf<"accessTokens">,
-  tokensMax: number,
-): Promise<void> {
+export async function insertAccessToken({ db }: Session, token: RecordOf<"accessTokens">, tokensMax: number) {
   const { apiKey } = token;
   await db.deleteFrom("accessTokens").where("expiresAtMillis", "<=", Date.now()).execute();
   const newest = db

@@ -36,12 +36,7 @@ export async function insertNamespace(session: Session, { identifier, properties
  *
  * @param after The name that the page follows. A namespace with this name need not exist.
  */
-export async function listChildNamespaces(
-  { db }: Session,
-  parent: Identifier,
-  after: string,
-  limit: number,
-): Promise<string[]> {
+export async function listChildNamespaces({ db }: Session, parent: Identifier, after: string, limit: number) {
   const rows = await db
     .selectFrom("namespaces")
     .select("name")
@@ -54,11 +49,7 @@ export async function listChildNamespaces(
 }
 
 /** Lists the namespaces below one that is not the root. Every namespace precedes its ancestors. */
-export async function listNamespacesBelow(
-  { db }: Session,
-  identifier: Identifier,
-  limit: number,
-): Promise<Identifier[]> {
+export async function listNamespacesBelow({ db }: Session, identifier: Identifier, limit: number) {
   const { from, to } = rangeBelow(toPath(identifier));
   const rows = await db
     .selectFrom("namespaces")

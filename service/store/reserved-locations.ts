@@ -41,10 +41,7 @@ const reservedBelow = defineListQuery((db, [from = "", to = ""]) =>
 /**
  * Finds a reserved location that equals, contains or is below a location. Prefers the location itself.
  */
-export async function findReservedLocation(
-  session: Session,
-  location: Location,
-): Promise<ReservedLocation | undefined> {
+export async function findReservedLocation(session: Session, location: Location) {
   const [at] = await reservedAt(session, [location.uri, ...ancestorUris(location)]);
   const [row = at] = at === undefined ? await reservedBelow(session, boundsBelow(location.uri)) : [];
   return row && { location: parseLocation(row.location), identifier: fromPath(row.identifier) };

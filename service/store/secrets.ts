@@ -36,12 +36,7 @@ export async function listSecretsOfOtherKeys({ db }: Session, keyId: string): Pr
   return rows.map(({ namespace, name }) => [...fromPath(namespace), name]);
 }
 
-export async function listSecrets(
-  { db }: Session,
-  namespace: Identifier,
-  after: string,
-  limit: number,
-): Promise<string[]> {
+export async function listSecrets({ db }: Session, namespace: Identifier, after: string, limit: number) {
   const names = db.selectFrom("secrets").select("name").where("namespace", "=", toPath(namespace));
   const rows = await names.where("name", ">", after).orderBy("name").limit(limit).execute();
   return rows.map(({ name }) => name);

@@ -37,11 +37,7 @@ export function verifySqliteFile(file: string, shown = file): void {
  * @param place Moves the finished copy from its temporary name to its final one.
  * @throws Error if the file is not an intact catalog database.
  */
-export async function copySqliteFile<Result>(
-  file: string,
-  copy: string,
-  place: (partial: string) => Result,
-): Promise<Result> {
+export async function copySqliteFile<Result>(file: string, copy: string, place: (partial: string) => Result) {
   const partial = `${copy}.partial`;
   try {
     await copyPages(file, partial);

@@ -83,11 +83,7 @@ export async function renameTable({ db }: Session, id: number, to: Identifier): 
   await db.updateTable("tables").set(nameOf(to)).where("id", "=", id).execute();
 }
 
-export async function setTableProperties(
-  { db }: Session,
-  id: number,
-  properties: NewTable["properties"],
-): Promise<void> {
+export async function setTableProperties({ db }: Session, id: number, properties: NewTable["properties"]) {
   const columns = { properties, isProtected: isProtected({ properties }) };
   await db.updateTable("tables").set(columns).where("id", "=", id).execute();
 }

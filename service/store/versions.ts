@@ -153,12 +153,7 @@ export async function countVersions({ db }: Session, { table, branch }: BranchKe
  *
  * @returns The version of the first record of the second part; undefined if the range has no more records.
  */
-export async function findCut(
-  { db }: Session,
-  { table, branch }: BranchKey,
-  { start, end }: Range,
-  count: number,
-): Promise<number | undefined> {
+export async function findCut({ db }: Session, { table, branch }: BranchKey, { start, end }: Range, count: number) {
   const row = await ofBranch(db, table.id, branch)
     .select("version")
     .where("version", ">=", start)

@@ -47,11 +47,7 @@ export async function recordTable(
  * @param mayReclaim Reports whether the caller may write the deregistered table with this name.
  * @throws CatalogError TableAlreadyExists
  */
-async function claimLocation(
-  session: Session,
-  location: Location,
-  mayReclaim: (identifier: Identifier) => boolean,
-): Promise<void> {
+async function claimLocation(session: Session, location: Location, mayReclaim: (identifier: Identifier) => boolean) {
   if (session.locked !== "tables") throw new Error("a location is checked without locking the tables");
   const reserved = await findReservedLocation(session, location);
   const isReclaimed = reserved?.location.uri === location.uri && mayReclaim(reserved.identifier);

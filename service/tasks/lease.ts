@@ -23,10 +23,7 @@ const renewEveryMs = 8_000;
  *
  * @param renew Resolves to false if the lease is lost.
  */
-export async function underLease<Result>(
-  renew: () => Promise<boolean>,
-  work: (lease: Lease) => Promise<Result>,
-): Promise<Result> {
+export async function underLease<Result>(renew: () => Promise<boolean>, work: (lease: Lease) => Promise<Result>) {
   // A monotonic clock continues while the process is paused and is never set back.
   let validUntil = performance.now() + beginsWithinMs;
   let renewals: Promise<unknown> = Promise.resolve();
@@ -69,11 +66,7 @@ const retries = {
  *
  * @throws CatalogError ServiceUnavailable if another process holds the lease for too long.
  */
-export async function exclusively<Result>(
-  store: Store,
-  name: string,
-  work: (lease: Lease) => Promise<Result>,
-): Promise<Result> {
+export async function exclusively<Result>(store: Store, name: string, work: (lease: Lease) => Promise<Result>) {
   const holder = crypto.randomUUID();
   const acquire = () => store.write((session) => acquireLease(session, name, holder));
   const isHeld = new CatalogError("ServiceUnavailable", "Timed out waiting for a concurrent change to the same table.");
