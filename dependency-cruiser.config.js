@@ -35,6 +35,7 @@ const folders = {
     "tables",
     "tasks",
     "views",
+    "config",
   ],
   pages: ["auth", "metrics"],
   http: ["auth", "domain", "operations", "pages", "store", "log", "metrics"],

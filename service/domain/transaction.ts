@@ -98,9 +98,8 @@ export function requireRecordable(objects: readonly Identifier[]): void {
 }
 
 export interface AuditEntry extends TransactionNames {
-  record(session: Session): Promise<void>;
-  /** Records a change outside the database that begins only after this record is durable. */
-  recordRunning(session: Session): Promise<void>;
+  /** Records the change; as `Running` if it is outside the database and begins only after this record is durable. */
+  record(session: Session, status?: "Succeeded" | "Running"): Promise<void>;
 }
 
 /** Prepares the audit record of a change. The inserted record never changes. */
@@ -108,8 +107,7 @@ export function prepareAudit(change: Change): AuditEntry {
   const { names, opened } = newTransaction(change);
   return {
     ...names,
-    record: (session) => insertAuditRecord(session, { ...opened, status: "Succeeded" }),
-    recordRunning: (session) => insertAuditRecord(session, { ...opened, status: "Running" }),
+    record: (session, status = "Succeeded") => insertAuditRecord(session, { ...opened, status }),
   };
 }
 
@@ -126,7 +124,7 @@ export async function recordAudit(session: Session, change: Change): Promise<str
  * recorded.
  */
 export async function carryOut<Result>(store: Store, audit: AuditEntry, work: () => Promise<Result>): Promise<Result> {
-  await store.write((session) => audit.recordRunning(session));
+  await store.write((session) => audit.record(session, "Running"));
   try {
     const result = await work();
     await store.write((session) => insertAuditOutcome(session, audit.id, "Succeeded")).catch(ignore);

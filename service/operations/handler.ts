@@ -9,6 +9,7 @@ import type {
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
 import type { CommitParts } from "../commits/parts.ts";
+import type { Config } from "../config.ts";
 import type { Caller } from "../domain/transaction.ts";
 import type { SecretKeys } from "../functions/secret-keys.ts";
 import type { JobParts } from "../jobs/open-job.ts";
@@ -17,28 +18,21 @@ import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Locations } from "../tables/locations.ts";
 import type { Worker } from "../tasks/worker.ts";
 
-export interface Catalog extends CommitParts, JobParts {
+type Settings = Pick<
+  Config,
+  "autoRefresh" | "dataOperations" | "dropRetentionMs" | "isolatedNamespaces" | "rayClusters" | "stalledAfterMs"
+>;
+
+export interface Catalog extends CommitParts, JobParts, Settings {
   /** Vends credentials for tables; undefined if vending is disabled. */
   readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;
-  /** The namespaces below the root that contain their own Geneva records. */
-  readonly isolatedNamespaces: readonly string[];
-  /** The names of the Ray clusters in the runner's file. */
-  readonly rayClusters: readonly string[];
   readonly worker: Pick<Worker, "wake">;
   readonly rows: Rows;
-  /** Enables the operations on rows, which are otherwise rejected with 406. */
-  readonly dataOperations: boolean;
   /** The keys of secrets; none if this catalog stores no secrets. */
   readonly secretKeys: SecretKeys;
   /** Removes the cached roles of a principal, so that a change applies from its next request on. */
   readonly forgetRoles: (principal: string) => void;
-  /** Enables the automatic refreshes of columns that ask for them. */
-  readonly autoRefresh: boolean;
-  /** The time for which a dropped table can be undropped; 0 purges it at once. */
-  readonly dropRetentionMs: number;
-  /** The time without progress after which a running job has stalled. */
-  readonly stalledAfterMs: number;
 }
 
 /** The caller of an operation with its rights and its body. */

@@ -76,11 +76,6 @@ interface QueuedTransaction {
   readonly reject: (error: unknown) => void;
 }
 
-type Outcome = { readonly transaction: QueuedTransaction } & (
-  | { readonly result: unknown }
-  | { readonly error: unknown }
-);
-
 /**
  * A store with one connection for reads and one for writes. Transactions that arrive together share one COMMIT (group
  * commit), because its fsync costs more than everything else. Each read sees all commits, also those of other processes.
@@ -136,11 +131,11 @@ class SqliteStore implements Store {
   }
 
   async #commitGroup(group: readonly QueuedTransaction[]): Promise<void> {
-    const outcomes: Outcome[] = [];
+    const settlements: (() => void)[] = [];
     try {
       this.#requireFiles();
       await begin(this.#writer, busyTimeoutMs);
-      for (const transaction of group) outcomes.push(await this.#runInSavepoint(transaction));
+      for (const transaction of group) settlements.push(await this.#runInSavepoint(transaction));
       this.#writer.exec("COMMIT");
     } catch (error) {
       const failure = asUnavailable(error);
@@ -148,9 +143,7 @@ class SqliteStore implements Store {
       if (this.#writer.inTransaction) this.#writer.exec("ROLLBACK");
       return;
     }
-    for (const outcome of outcomes)
-      if ("error" in outcome) outcome.transaction.reject(outcome.error);
-      else outcome.transaction.resolve(outcome.result);
+    for (const settle of settlements) settle();
   }
 
   /**
@@ -162,18 +155,19 @@ class SqliteStore implements Store {
     if (present.some((inode, index) => inode !== this.#inodes[index])) throw fileGone(this.#writer.name);
   }
 
-  async #runInSavepoint(transaction: QueuedTransaction): Promise<Outcome> {
+  /** @returns A function that settles the transaction after the commit of its group. */
+  async #runInSavepoint({ work, resolve, reject }: QueuedTransaction): Promise<() => void> {
     this.#writer.exec("SAVEPOINT request");
     try {
-      const result = await transaction.work();
+      const result = await work();
       this.#writer.exec("RELEASE request");
-      return { transaction, result };
+      return () => resolve(result);
     } catch (error) {
       // SQLite rolls back the whole transaction on errors such as a full disk. Then the whole group fails.
       if (!this.#writer.inTransaction) throw error;
       this.#writer.exec("ROLLBACK TO request");
       this.#writer.exec("RELEASE request");
-      return { transaction, error };
+      return () => reject(error);
     }
   }
 }

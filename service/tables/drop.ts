@@ -33,11 +33,6 @@ export async function isEmpty(session: Session, namespace: Identifier): Promise<
   return (await listChildNamespaces(session, namespace, "", 1)).length === 0;
 }
 
-/** Requires that a table is not protected. @throws CatalogError InvalidTableState */
-function requireUnprotected(table: TableRecord): void {
-  if (isProtected(table)) throw protectedError(table.identifier);
-}
-
 function protectedError(identifier: Identifier): CatalogError {
   return new CatalogError(
     "InvalidTableState",
@@ -52,7 +47,7 @@ function protectedError(identifier: Identifier): CatalogError {
  * @throws CatalogError InvalidTableState if the table is protected.
  */
 export async function dropTable(session: Session, table: TableRecord, retentionMs: number): Promise<void> {
-  requireUnprotected(table);
+  if (isProtected(table)) throw protectedError(table.identifier);
   if (retentionMs > 0) await softDeleteTable(session, table);
   else await markForPurge(session, table.id);
   await insertTask(session, purgeOf(table.id), retentionMs);
@@ -64,7 +59,7 @@ export async function dropTable(session: Session, table: TableRecord, retentionM
  * @throws CatalogError InvalidTableState if the table is protected.
  */
 export async function deregisterTable(session: Session, table: TableRecord): Promise<void> {
-  requireUnprotected(table);
+  if (isProtected(table)) throw protectedError(table.identifier);
   const { id } = table;
   await reserveLocation(session, table);
   await forgetTable(session, id);
