@@ -154,12 +154,7 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/**
- * Reads the configuration.
- *
- * @param environment The variables of the process. An empty variable counts as absent.
- * @throws ConfigError
- */
+/** Reads the configuration. An empty variable counts as absent. @throws ConfigError */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = Environment.safeParse(set);

@@ -65,10 +65,7 @@ const createdTable = /-[0-9a-f]{12}\.lance\/_versions\//;
 /** The maximum number of objects of a warehouse that a start examines. */
 const objectsLookedAt = 10_000;
 
-/**
- * Refuses a new database if the warehouse contains tables of a catalog, whose database is lost, elsewhere, or not moved
- * yet.
- */
+/** Refuses a new database if the warehouse has tables of a catalog, whose database may be lost or elsewhere. */
 async function requireKnownDatabase(config: Config, isNew: boolean, remedy: string): Promise<void> {
   if (config.newCatalog || !isNew) return;
   const table = await findCreatedTable(config);

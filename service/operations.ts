@@ -32,10 +32,7 @@ export interface Operation {
   handler(request: AnyRequest, catalog: Catalog, caller: AuthorizedCaller): Promise<unknown>;
 }
 
-/**
- * The handlers by the names of their contracts. A missing one does not compile. Those of LanceDB's remote client follow;
- * operations that the protocol shares use its handlers.
- */
+/** The handlers by their contracts. A missing one does not compile. LanceDB's client shares some of them. */
 const handlers: {
   readonly [Name in keyof Operations]: (...args: Parameters<Handler<Name>>) => ReturnType<Handler<Name>>;
 } = {

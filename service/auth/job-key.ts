@@ -91,20 +91,13 @@ function validUntil(job: JobRecord): number {
   return stoppedAtMillis === undefined ? (job.heartbeatAtMillis ?? 0) + leaseMs : stoppedAtMillis + afterEndMs;
 }
 
-/**
- * Returns the roles of the catalog itself, which looks after Geneva's records and no other tables; undefined for other
- * principals and objects.
- */
+/** Returns the roles of the catalog itself, which only writes Geneva's records; undefined for all others. */
 export function grantsOfCatalog(principal: string, objects: readonly Identifier[]): readonly Grant[] | undefined {
   if (principal !== catalogPrincipal || !objects.every(isSystemTable)) return undefined;
   return objects.map((namespace) => ({ namespace, role: "writer" }) as const);
 }
 
-/**
- * Returns the current roles of a principal on objects; none if its API keys were revoked.
- *
- * @param apiKey The only API key that counts; any if undefined.
- */
+/** Returns the current roles of a principal; none if its keys, or the given one, were revoked. */
 export async function grantsOf(
   session: Session,
   principal: string,

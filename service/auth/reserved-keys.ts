@@ -16,10 +16,7 @@ export function isReservedKeyId(id: string): boolean {
   return reservedKeyIds.some((each) => each === id);
 }
 
-/**
- * Installs a key whose principal has a role on the root. A revoked key stays revoked until the configuration contains a
- * different one.
- */
+/** Installs a key with a role on the root. A revoked key stays revoked until the configuration has another. */
 export async function installKey(store: Store, log: Log, id: ReservedKeyId, key: string, role: Role = "admin") {
   const hash = hashApiKey(ApiKeySecret.parse(key));
   const isRevoked = await store.write(async (session) => {

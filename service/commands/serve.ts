@@ -5,10 +5,7 @@ import { type Config, readConfig, settingNames } from "../config.ts";
 import { createLog, flushLog, type Log } from "../log.ts";
 import { describeDatabase } from "../store/database.ts";
 
-/**
- * The size of libuv's thread pool. Its default of 4 limits concurrent commits, each of which waits for several syncs of
- * the disk.
- */
+/** The size of libuv's thread pool. Each concurrent commit waits for several syncs of the disk. */
 const poolThreads = 16;
 /** The timeout of a shutdown. Kubernetes kills a pod of the catalog 35 s after SIGTERM. */
 const stopTimeoutMs = 32_000;

@@ -38,10 +38,7 @@ export async function commit(parts: CommitParts, apply: Apply, locking?: Lockabl
   return finishAll(parts, await parts.store.write(apply, { locking }));
 }
 
-/**
- * The time for which versions are held for a process that does not reach the commit point, and the additional time per
- * version.
- */
+/** The time for which a process may hold versions before the commit point, and the addition for each version. */
 const heldForMs = 20_000;
 const heldForEachMs = 100;
 const retryAfterMs = 1_000;
@@ -53,10 +50,7 @@ export interface Entry {
 
 export interface Batch {
   readonly audit: AuditEntry;
-  /**
-   * The versions whose manifests are placed before the commit point. If one of them cannot be placed, all others are
-   * removed again.
-   */
+  /** The versions that are placed before the commit point. If one fails, the others are removed again. */
   readonly entries: readonly Entry[];
   /** Applies further changes. Without it, only the audit entry is recorded. */
   readonly apply?: Apply;

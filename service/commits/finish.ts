@@ -48,10 +48,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     }
   }
 
-  /**
-   * Withdraws a version. @returns The record if the version was placed meanwhile; undefined if the version does not
-   * exist.
-   */
+  /** Withdraws a version. @returns The record if the version was placed meanwhile. */
   async function resolveUnplaced(located: LocatedVersion): Promise<VersionRecord | undefined> {
     const { record } = located;
     const isWithdrawn = await withdraw(store, record);

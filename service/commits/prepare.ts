@@ -134,10 +134,7 @@ async function newDefinition(
   return definedBy(caller, defined);
 }
 
-/**
- * Returns a branch without versions. A version that another request has recorded meanwhile is not part of it, because
- * its placement is unknown.
- */
+/** Returns a branch without versions. A version that was recorded meanwhile is excluded: it may be unplaced. */
 async function emptyBase(session: Session, at: BranchKey): Promise<Base> {
   const { generation, highestVersion } = (await findBranch(session, at)) ?? newBranch;
   const isEmpty = highestVersion === undefined || (await findVersion(session, at, highestVersion)) === undefined;

@@ -27,21 +27,13 @@ export interface BranchRequest {
   readonly branch?: string | undefined;
 }
 
-/**
- * Opens the branch that a request names; `main` if it names none.
- *
- * @throws CatalogError InvalidInput, TableNotFound, TableBranchNotFound
- */
+/** Opens the branch of a request. @throws CatalogError InvalidInput, TableNotFound, TableBranchNotFound */
 export async function openBranch(parts: CommitParts, request: BranchRequest) {
   const branch = branchOf(request);
   return openBranchOf(parts, { table: await requireTable(parts.store.read, request.id), branch });
 }
 
-/**
- * Opens a branch, which exists if it is `main` or has a version, possibly of a writer outside the catalog.
- *
- * @throws CatalogError TableBranchNotFound
- */
+/** Opens a branch, which is `main` or has a version of any writer. @throws CatalogError TableBranchNotFound */
 export async function openBranchOf(parts: CommitParts, { table, branch }: TableBranch) {
   const isKnown =
     branch === mainBranch ||
@@ -87,10 +79,7 @@ interface VersionPageRequest extends PageRequest {
   readonly descending?: boolean | undefined;
 }
 
-/**
- * Reads a page of the records of a branch's versions, including those of writers outside the catalog and without those
- * that clients cleaned up.
- */
+/** Reads a page of the versions of a branch by any writer, without those that clients cleaned up. */
 export async function readVersionRecords(parts: CommitParts, at: TableBranch, request: VersionPageRequest) {
   const { table, branch } = at;
   if (!request.page_token) await catchUp(parts, at);

@@ -28,10 +28,7 @@ export async function adoptNext(store: Store, files: BranchFiles, found: readonl
   }
 }
 
-/**
- * Adopts a branch without records. The latest versions are adopted first, because later commits follow them. A task
- * adopts the versions beyond `most`.
- */
+/** Adopts a branch without records, the latest versions first. A task adopts the versions beyond `most`. */
 export async function adoptBranch(
   store: Store,
   files: BranchFiles,
@@ -79,10 +76,7 @@ export async function adoptBelow(
   if (below.length === 0) await store.write((session) => deleteTask(session, task));
 }
 
-/**
- * Inserts records. @returns False if the branch has changed, in which case nothing is inserted. @throws CatalogError
- * TableNotFound
- */
+/** Inserts records. @returns False if the branch has changed. @throws CatalogError TableNotFound */
 async function insertFound(
   session: Session,
   files: BranchFiles,

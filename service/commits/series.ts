@@ -36,10 +36,7 @@ export interface Commits {
   hold(): void;
   readonly held: readonly TableVersion[];
   commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
-  /**
-   * Commits all held-back versions. @throws CatalogError ConcurrentModification if another writer has committed
-   * meanwhile.
-   */
+  /** Commits the held-back versions. @throws CatalogError ConcurrentModification after another commit. */
   publish(): Promise<void>;
   /** Deletes the manifests of the held-back versions, except those whose publication is in doubt. */
   discard(): Promise<void>;

@@ -21,10 +21,7 @@ export async function withdraw(store: Store, record: VersionRecord): Promise<boo
   });
 }
 
-/**
- * Rolls back a batch that did not reach its commit point. The decision is recorded first, so that no process publishes
- * the versions that another one removes.
- */
+/** Rolls back a batch before its commit point. The first write prevents its publication by other processes. */
 export async function rollBack({ store, storage }: StoreParts, transactionId: string): Promise<void> {
   await store.write((session) => condemnVersions(session, transactionId));
   const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => isHidden(record));

@@ -69,12 +69,7 @@ export function scheduleOf(
   return policy[kind === "compact" || kind === "clean_up" ? policyNames[kind] : "auto_refresh"]?.schedule;
 }
 
-/**
- * Registers the automations of a table's policy and deletes those that it no longer has.
- *
- * @returns The updated table.
- * @throws CatalogError InvalidInput for an invalid policy.
- */
+/** Registers the automations of a policy and deletes others. @throws CatalogError InvalidInput if it is invalid. */
 export async function applyPolicy(session: Session, table: TableRecord, { principal }: Pick<Caller, "principal">) {
   const { auto_compact, auto_build_index = [], auto_clean_up } = policyIn(table.properties);
   const wanted = [

@@ -86,11 +86,7 @@ function structuresIn(schema: z.ZodType): readonly (z.ZodObject | z.ZodArray)[] 
 /** The maximum number of problems in one response. A request can have as many problems as values. */
 const reportedMax = 20;
 
-/**
- * Creates the error of a request with one or more problems.
- *
- * @param describe Returns the text of a problem. It is called for the reported ones only.
- */
+/** Creates the error of a request. @param describe Returns the text of a problem, if it is reported. */
 export function invalidInput<Problem>(problems: readonly Problem[], describe: (problem: Problem) => string = String) {
   const rest = problems.length - reportedMax;
   const reported = problems.slice(0, reportedMax).map((problem) => describe(problem));

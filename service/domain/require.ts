@@ -37,21 +37,14 @@ function missing(identifier: Identifier): string {
   return `${formatIdentifier(identifier)} does not exist${advice}`;
 }
 
-/**
- * Requires that a table can be created under a name.
- *
- * @throws CatalogError NamespaceNotFound, TableAlreadyExists
- */
+/** Requires that a table can be created under a name. @throws CatalogError NamespaceNotFound, TableAlreadyExists */
 export async function requireFreeName(session: Session, identifier: Identifier): Promise<void> {
   await requireNamespace(session, requireTableIdentifier(identifier).slice(0, -1));
   if ((await findTable(session, identifier)) !== undefined)
     throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(identifier)} already exists`);
 }
 
-/**
- * Requires a branch with records, unlike `openBranch`, which also adopts branches. @throws CatalogError
- * TableBranchNotFound
- */
+/** Requires a branch with records; `openBranch` also adopts some. @throws CatalogError TableBranchNotFound */
 export async function requireRecordedBranch(session: Session, table: TableRecord, branch: string): Promise<void> {
   if (branch === mainBranch || (await findBranch(session, { table, branch }))?.highestVersion !== undefined) return;
   throw branchNotFound(table, branch);
@@ -76,10 +69,7 @@ export async function requireTransaction(session: Session, identifier: Identifie
   throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
 }
 
-/**
- * Returns an existing job. @throws CatalogError TransactionNotFound; ConcurrentModification if the transaction is not a
- * job.
- */
+/** Returns a job. @throws CatalogError TransactionNotFound; ConcurrentModification for an audit record. */
 export async function requireJob(session: Session, identifier: Identifier): Promise<JobRecord> {
   const job = await findJob(session, identifier);
   if (job !== undefined) return job;
@@ -108,11 +98,7 @@ export function requireMain(request: { readonly branch?: string | undefined }): 
   if (branchOf(request) !== mainBranch) throw new CatalogError("InvalidInput", "branch: jobs only change main");
 }
 
-/**
- * Returns the branch to create or to delete, which cannot be `main`.
- *
- * @throws CatalogError InvalidInput
- */
+/** Returns the branch to create or to delete, which cannot be `main`. @throws CatalogError InvalidInput */
 export function ownBranchOf(request: { readonly name: string }): string {
   if (request.name === mainBranch)
     throw new CatalogError("InvalidInput", "name: the main branch always exists: use another name");

@@ -42,10 +42,7 @@ export function routePath({ path }: AnyContract): string {
   return path.replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
-/**
- * Returns the path in its encoded form, so that only the paths of the protocol match. Lance's Rust client encodes a
- * space as a plus; every client encodes a plus as `%2B`.
- */
+/** Returns the encoded path, which identifiers cannot imitate. Lance's Rust client encodes a space as a plus. */
 function encodedPath({ url }: Request): string {
   const start = url.indexOf("/", url.indexOf("//") + 2);
   const end = url.indexOf("?", start);

@@ -32,10 +32,7 @@ export async function authenticate(c: AppContext, deps: AuthenticationDeps): Pro
   return principal;
 }
 
-/**
- * Verifies a credential. @throws CatalogError Unauthenticated; Throttling for an address with too many invalid
- * credentials.
- */
+/** Verifies a credential. @throws CatalogError Unauthenticated; Throttling after too many invalid ones. */
 export async function verifyCredential(credential: Credential | undefined, c: AppContext, deps: AuthenticationDeps) {
   try {
     return await deps.authenticator.authenticate(credential);

@@ -14,12 +14,7 @@ export class BodyMemory {
     this.#bytesMax = bytesMax;
   }
 
-  /**
-   * Reserves the memory of a body until its response.
-   *
-   * @returns A function that releases it.
-   * @throws CatalogError ServiceUnavailable if all bodies together would exceed their share.
-   */
+  /** Reserves memory. @returns Its release. @throws CatalogError ServiceUnavailable if the share is exhausted. */
   reserve(bytes: number, from: BodySender): () => void {
     const kind = from === "anonymous" ? from : bytes > bodies.small.bytes ? "large" : "small";
     if (this.#reserved[kind] + bytes > this.#bytesMax * shares[kind])

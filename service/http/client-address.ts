@@ -15,10 +15,7 @@ export function createClientAddress(trustedProxies: number): ClientAddress {
   };
 }
 
-/**
- * Returns the first valid address. It is an IPv4 address or the /64 network of an IPv6 address, which usually belongs
- * to a single customer.
- */
+/** Returns the first valid address. The /64 network of an IPv6 address usually has one customer. */
 export function networkOf(...addresses: readonly (string | undefined)[]): string {
   const address = addresses.find((each) => each !== undefined && ipaddr.isValid(each));
   if (address === undefined) return "unknown";

@@ -7,10 +7,7 @@ import { inDialect } from "../operations/remote/in-dialect.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { isRemoteClient, respondJson } from "./respond.ts";
 
-/**
- * Renders every error in the error format of the protocol. An error other than CatalogError is a bug: its response
- * contains only the request id, and its cause is logged.
- */
+/** Renders every error in the format of the protocol. A bug shows only the request id and is logged. */
 export function errorHandler(log: Log): ErrorHandler<AppEnv> {
   return async function errorHandler(error, c) {
     const found = await toCatalogError(error, c);

@@ -49,10 +49,7 @@ function decode(bytes: Uint8Array, bounds: BodyBounds): string {
   }
 }
 
-/**
- * Reserves memory for the declared length, which Node enforces. A body without a declared length is counted during its
- * arrival.
- */
+/** Reserves memory for the declared length, which Node enforces, or else for the length so far. */
 async function readBytes(c: AppContext, { bytes: bytesMax }: BodyBounds, memory: BodyMemory, from: BodySender) {
   const reserve = (bytes: number) => {
     if (bytes > bytesMax) throw new CatalogError("PayloadTooLarge", `the body may have ${bytesMax} bytes at most`);

@@ -16,10 +16,7 @@ const formBytesMax = 8 * 1024;
 const unsupported = "grant_type: must be client_credentials in a form";
 const Grant = z.object({ grant_type: z.literal("client_credentials"), client_secret: z.string().optional() });
 
-/**
- * Serves the client-credentials grant (RFC 6749, section 4.4). The client's secret is an API key, and the token
- * authenticates the principal of that key.
- */
+/** Serves the client-credentials grant (RFC 6749, section 4.4). The client's secret is an API key. */
 export function oauthToken(issueToken: DevelopmentIssuer, deps: AuthenticationDeps): MiddlewareHandler<AppEnv>[] {
   return [
     bodyLimit({

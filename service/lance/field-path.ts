@@ -12,10 +12,7 @@ export interface FoundField {
 /** One name of a path. Backticks enclose names with dots; a backtick in such a name is doubled. */
 const segment = /(?:`((?:[^`]|``)+)`|([^.`]+))(\.|$)/y;
 
-/**
- * Finds the field of a path such as `s.k` or `` s.`x.y` ``, as Lance does: in structs, by the exact name or else in any
- * letter case.
- */
+/** Finds a field by a path such as `s.k` or `` s.`x.y` ``, like Lance: by its exact name or else in any case. */
 export function findField(fields: readonly Field[], path: string): FoundField | undefined {
   let found: Field | undefined;
   let inner: readonly Field[] = fields;

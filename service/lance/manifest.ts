@@ -228,11 +228,7 @@ export function columnPathsOf(file: Uint8Array): readonly string[] {
   return found.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
 }
 
-/**
- * Returns the number of bytes of all metadata of the schema and its fields. Any number of fragments is supported.
- *
- * @throws CatalogError Unsupported
- */
+/** Returns the bytes of all metadata, for any number of fragments. @throws CatalogError Unsupported */
 export function metadataBytesOf(file: Uint8Array): number {
   if (!isLanceFile(file)) throw unsupported("this is not a file of Lance");
   let sum = 0;

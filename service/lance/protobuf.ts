@@ -40,11 +40,7 @@ export class Field {
   }
 }
 
-/**
- * Reads the fields of a message.
- *
- * @throws CatalogError Unsupported for more fields than this process has memory for, which only a forged message has.
- */
+/** Reads the fields of a message. @throws CatalogError Unsupported for more fields than memory allows. */
 export function readFields(message: Uint8Array): readonly Field[] {
   const fields: Field[] = [];
   for (const field of eachField(message)) {

@@ -44,10 +44,7 @@ export interface AuthorizedCaller extends Caller {
 
 export type Operations = Contracts & ManagementContracts & RemoteContracts;
 
-/**
- * Executes the operation with this name. Its request is already parsed and authorized, and its result is sent unchanged. A
- * CatalogError becomes the error body.
- */
+/** Executes an operation. Its request is parsed and authorized. A CatalogError becomes the error body. */
 export type Handler<Name extends keyof Operations> = (
   request: RequestOf<Operations[Name]>,
   catalog: Catalog,

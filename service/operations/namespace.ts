@@ -53,10 +53,7 @@ export const describeNamespace: Handler<"describeNamespace"> = async (request, {
   return { properties: { ...properties } };
 };
 
-/**
- * Drops a namespace. Cascade needs several database transactions: if one fails, the namespace remains with the rest of
- * its contents.
- */
+/** Drops a namespace. If a step of Cascade fails, the namespace remains with the rest of its contents. */
 export const dropNamespace: Handler<"dropNamespace"> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Fail", behavior = "Restrict" } = request;
   const { store } = catalog;

@@ -30,10 +30,7 @@ export async function prepareCommit(
   return prepared;
 }
 
-/**
- * The maximum number of differing fragments that the library selects by a condition. A commit with more of them reads
- * all rows.
- */
+/** The maximum number of fragments in a condition. A commit in which more differ reads all rows. */
 const fragmentsMax = 100;
 
 /**

@@ -30,10 +30,7 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
 
-/**
- * Adds columns. Expressions are evaluated immediately; computed columns and function columns start without values,
- * which a job fills in.
- */
+/** Adds columns. A job fills computed columns and function columns; expressions are evaluated at once. */
 export const alterTableAddColumns: Handler<"alterTableAddColumns"> = (request, catalog, caller) =>
   addColumns(request, {}, catalog, caller);
 
@@ -63,11 +60,7 @@ export async function addColumns(
   return commitColumns(catalog, change, { computed, computedMetadata: refresh, expressions }, schema);
 }
 
-/**
- * Commits new columns as one change.
- *
- * @param schema An Arrow stream with columns that start without values.
- */
+/** Commits new columns as one change. @param schema An Arrow stream with columns that start without values. */
 export async function commitColumns(
   { rows }: Catalog,
   change: Omit<Parameters<Catalog["rows"]["change"]>[1], "contract">,

@@ -9,10 +9,7 @@ import { findTable, type TableRecord, withProtectionOf } from "../store/tables.t
 import { exclusively } from "../tasks/lease.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
-/**
- * Creates a table together with its rows, or writes one that is only declared. Overwriting a table creates a version, so
- * that its former rows can be restored.
- */
+/** Creates a table with its rows, or the first version of a declared one. Overwriting creates a version. */
 export const createTable: Handler<"createTable"> = async (request, catalog, caller) => {
   // Java's client sends an empty map if no options are set.
   if (Object.keys(request.storage_options ?? {}).length > 0)

@@ -42,10 +42,7 @@ export const declareTable: Handler<"declareTable"> = async (request, catalog, ca
   return { transaction_id: audit.name, ...answer };
 };
 
-/**
- * Prepares a table without versions. @returns Its location, its response, and the function that records it at the commit
- * point.
- */
+/** Prepares a table without versions. @returns Also the function that records it at the commit point. */
 export async function prepareDeclaration(
   request: Omit<RequestOf<typeof contracts.declareTable>, "delimiter" | "indexName">,
   catalog: Catalog,

@@ -36,11 +36,7 @@ export interface PageDeps {
   readonly metrics: Metrics;
 }
 
-/**
- * Serves the routes outside the API, which need no credential: documents, docs, console, health, metrics.
- *
- * @param tokenPath The path that issues development tokens.
- */
+/** Serves the routes outside the API, which need no credential. @param tokenPath Issues development tokens. */
 export function pages({ metrics, isReady, developmentIssuer, signIn }: PageDeps, tokenPath: string): Hono {
   const app = new Hono();
   for (const [path, document] of Object.entries(documents)) {

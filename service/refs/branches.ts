@@ -48,10 +48,7 @@ export async function requireFreeBranchName({ store, storage }: StoreParts, tabl
     );
 }
 
-/**
- * Reports whether the folder of a branch is a folder in which Lance keeps the files of another branch, such as its `data`
- * or its `_versions`.
- */
+/** Reports whether the folder of a branch would be among the `data` or the `_versions` of another branch. */
 function isAmongFilesOf(branch: string, other: string): boolean {
   return branch.startsWith(`${other}/`) && /^(data|_.*)$/.test(branch.slice(other.length + 1).split("/")[0] ?? "");
 }
@@ -126,10 +123,7 @@ function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchCont
   return theirs.length > 0 && mine.length > theirs.length && theirs.every(([, id], depth) => mine[depth]?.[1] === id);
 }
 
-/**
- * Deletes the file, the objects and the records of a branch, in this order, because the records allow a retry of the
- * deletion.
- */
+/** Deletes the file, the objects and last the records of a branch, which allow a retry. */
 export async function deleteBranch(
   { store, storage }: StoreParts,
   table: TableRecord,

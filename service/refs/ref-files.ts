@@ -122,10 +122,7 @@ async function listFiles(objects: ObjectStore, folder: string): Promise<RefFile[
   return files.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * Decodes the name of a ref. Like Lance, it accepts both encoded and plain slashes; a plain slash is a folder in some
- * stores.
- */
+/** Decodes the name of a ref. Like Lance, it accepts encoded slashes and plain ones, which may be folders. */
 function nameOf(file: string): string | undefined {
   if (!file.endsWith(".json")) return undefined;
   try {

@@ -31,11 +31,7 @@ export interface ChildOptions {
 
 /** The process that runs the Lance library. It starts with the first call and restarts after its exit. */
 export interface RowsChild extends AsyncDisposable {
-  /**
-   * Sends a call with its Arrow stream and returns the response.
-   *
-   * @throws ChildEnded; CatalogError ServiceUnavailable while the child waits for its restart.
-   */
+  /** Sends a call and its Arrow stream. @throws ChildEnded; CatalogError ServiceUnavailable before a restart. */
   call(call: Call, rows?: ReadableStream<Uint8Array>): Promise<IncomingMessage>;
   /** The number of crashes of the child so far. */
   readonly endings: number;

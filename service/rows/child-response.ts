@@ -35,12 +35,7 @@ export async function readJson(response: IncomingMessage): Promise<never> {
   throw new LibraryError(failure.text);
 }
 
-/**
- * Streams rows as the child sends them.
- *
- * @param within Awaits the next piece.
- * @throws Error with the child's own text if the rows were interrupted.
- */
+/** Streams rows as the child sends them. @throws Error with the child's text if they break off. */
 export async function* rowsOf(
   response: IncomingMessage,
   within: WatchedChild["within"],

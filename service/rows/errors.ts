@@ -1,10 +1,7 @@
 import { lanceLibrary } from "@tiltyard/lance-worker";
 import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
 
-/**
- * The library's messages about failures that the caller can fix. The first match counts. A text for the caller follows
- * if the library's own text would not help.
- */
+/** The library's messages about errors of callers, the first match first, with a text if theirs is of no help. */
 const knownMessages: readonly (readonly [RegExp, ErrorKind, string?])[] = [
   // The library panics if a part of an expression is not implemented.
   [
@@ -34,10 +31,7 @@ const knownMessages: readonly (readonly [RegExp, ErrorKind, string?])[] = [
 const newerData =
   /^panic in async function|expected type url|(cannot be (read|written) by|upgrade) (this version of )?lance|unknown \w*( \w+)? ?version/i;
 const messageLengthMax = 500;
-/**
- * Matches the message about a missing manifest. Lance's clients delete the manifests of old versions without the
- * catalog, which keeps their records.
- */
+/** Matches the message about a missing manifest, which Lance's clients may delete without the catalog. */
 const missingManifest = /dataset at path .*\/_versions\/[^/]*\.manifest was not found/i;
 const cleanedUp = "the manifest of this version does not exist: a client has cleaned up the version";
 /** Matches the messages of stores about a missing object. Lance appends the folder and the name of the file. */

@@ -35,11 +35,7 @@ export function viewOfVersion(
   };
 }
 
-/**
- * Returns a view of a table including the versions that the operation holds back.
- *
- * @param commits Records the versions that the library commits; undefined to reject them.
- */
+/** Returns a view of a table with its held-back versions. Without `commits`, it rejects commits. */
 export function viewOfTable(
   parts: CommitParts,
   table: TableRecord | NewTable,

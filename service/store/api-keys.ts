@@ -21,11 +21,7 @@ export interface KeyOwner {
   readonly expiresAtMillis?: number;
 }
 
-/**
- * Stores the hash of an API key. Replaces an existing key with this id.
- *
- * @param of The attempt that owns the key.
- */
+/** Stores the hash of an API key. Replaces an existing key with this id. @param of The attempt that owns the key. */
 export async function putApiKey({ db }: Session, id: string, principal: string, hash: string, of?: JobAttempt) {
   const { id: job, attempt, creator } = of ?? {};
   await db
@@ -84,10 +80,7 @@ export async function findApiKeyHash({ db }: Session, id: string): Promise<strin
   return row?.hash;
 }
 
-/**
- * Returns the hash that replaces the one of a revoked key from the configuration, so that the next start does not
- * install the key again.
- */
+/** Returns the hash of a revoked key of the configuration, so that the next start does not install it. */
 export function revokedHash(hash: string): string {
   return `revoked:${hash}`;
 }

@@ -54,12 +54,7 @@ const hasEnded = sql<SqlBool>`(
   audit_records.status = 'Succeeded'
   or exists (select 1 from audit_outcomes where audit_outcomes.record_id = audit_records.id))`;
 
-/**
- * Deletes the oldest final records. Stores the time limit of the deletion first, because the database rejects any other
- * deletion.
- *
- * @returns The number of deleted records.
- */
+/** Deletes final records up to a time, which is stored first: the database rejects any other deletion. */
 export async function deleteExpiredRecords({ db }: Session, beforeMillis: number, limit: number): Promise<number> {
   const expired = await db
     .selectFrom("auditRecords")

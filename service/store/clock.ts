@@ -1,9 +1,6 @@
 import type { Session } from "./store.ts";
 
-/**
- * The longest plausible time between two readings, which processes do every minute. A longer one means that the clock
- * jumped or that nothing ran.
- */
+/** The longest plausible time between two readings. A longer one means a jump of the clock, or a stop. */
 const jumpMs = 3_600_000;
 
 /** The age of a reading after which the next one is recorded. Concurrent drops would otherwise conflict. */

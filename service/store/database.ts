@@ -18,10 +18,7 @@ export type PostgresDatabase = Extract<Database, { kind: "postgres" }>;
 /** The values of `sslmode`. libpq's modes `allow` and `prefer` silently continue without TLS. */
 const sslModes = ["disable", "require", "verify-ca", "verify-full"];
 
-/**
- * Returns the problem of a database URL, without the URL itself because it may contain a password; undefined if the URL
- * is valid.
- */
+/** Returns the problem of a database URL without the URL, which may contain a password; undefined if valid. */
 export function problemOfDatabaseUrl(text: string): string | undefined {
   if (/^sqlite:./.test(text)) return undefined;
   if (!/^postgres(ql)?:\/\//.test(text)) return "must be sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE";

@@ -59,10 +59,7 @@ async function copyCatalog(file: string, target: Kysely<Rows>): Promise<Record<s
   }
 }
 
-/**
- * Returns the tables of a catalog in the order of their creation, which satisfies their references. The copy of a table
- * without a primary key would fail.
- */
+/** Returns the tables in the order of creation, which satisfies their references. Each needs a primary key. */
 function tablesOf(source: Database.Database): readonly Table[] {
   const tables = source.prepare<[], { readonly name: string; readonly key: string }>(`
     select name, (select json_group_array(name order by pk) from pragma_table_info(tables.name) where pk > 0) as key

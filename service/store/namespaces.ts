@@ -31,11 +31,7 @@ export async function insertNamespace(session: Session, { identifier, properties
   });
 }
 
-/**
- * Lists the names of the child namespaces in order.
- *
- * @param after The name that the page follows. A namespace with this name need not exist.
- */
+/** Lists the names of the child namespaces that follow a name, in order. */
 export async function listChildNamespaces({ db }: Session, parent: Identifier, after: string, limit: number) {
   const rows = await db
     .selectFrom("namespaces")

@@ -3,16 +3,10 @@ import { DatabaseError } from "pg";
 
 /** The codes of a serialization failure and of a deadlock (PostgreSQL's class 40), after which the transaction is retried. */
 const conflicts = ["40001", "40P01"];
-/**
- * The codes of constraint violations. Either a concurrent transaction changed the same rows, which the next attempt
- * sees, or the code has a bug.
- */
+/** The codes of constraint violations, by a concurrent transaction, which a retry sees, or by a bug. */
 const constraints = ["23503", "23505"];
 
-/**
- * The states of an unavailable server: connection, authorization, resources, operator intervention, failure, standby,
- * and timeouts of locks and queries.
- */
+/** The states of an unavailable server, including resources, operators, standby, and timeouts of locks. */
 const unavailable = /^(08|28|53|57|58|25006|25P03|55P03)/;
 /** The codes of values that cannot be stored: a text with U+0000, or a name that is too long for an index. */
 const cannotBeStored: Readonly<Record<string, string>> = {
@@ -39,10 +33,7 @@ function isUnavailable(error: unknown): boolean {
   return error.constructor === Error && ofDriver.test(error.message);
 }
 
-/**
- * Converts an error of the database for the caller. An error that neither an outage nor the input caused is a bug and
- * keeps its message without secrets.
- */
+/** Converts an error for the caller. A bug keeps its message, without secrets. */
 export function explain(error: unknown): unknown {
   if (error instanceof CatalogError || !(error instanceof Error)) return error;
   const cause = withoutSecrets(error);

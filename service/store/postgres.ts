@@ -24,18 +24,12 @@ const queryTimeoutMs = 15_000;
 /** The longest time that a process which pauses within a transaction can block others. */
 const idleInTransactionTimeoutMs = 15_000;
 
-/**
- * The backoff between attempts of a conflicting transaction. Without randomness, the same transactions would conflict
- * again.
- */
+/** The backoff after a conflict. Without randomness, the same transactions would conflict again. */
 const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, randomize: true };
 /** The attempt at which a constraint violation counts as a bug. */
 const constraintAttemptsMax = 4;
 
-/**
- * Connects to PostgreSQL and migrates the schema. A lock serializes the migrations of several processes that start at
- * once.
- */
+/** Connects to PostgreSQL and migrates the schema. A lock serializes concurrent migrations. */
 export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
   const migrating = openPostgres<unknown>(database);
   try {

@@ -9,10 +9,7 @@ const flags = new Set(["isAutomated", "isView", "isProtected"]);
 
 type Row = Readonly<Record<string, unknown>>;
 
-/**
- * Converts rows to records: names are in camel case, null is undefined, maps and lists are parsed, and flags are
- * booleans.
- */
+/** Converts rows to records: camel case, undefined for null, parsed maps and lists, boolean flags. */
 export class RecordsPlugin extends CamelCasePlugin {
   protected override mapRow(row: Row): Record<string, unknown> {
     const record: Record<string, unknown> = {};

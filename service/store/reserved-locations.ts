@@ -38,9 +38,7 @@ const reservedBelow = defineListQuery((db, [from = "", to = ""]) =>
     .limit(1),
 );
 
-/**
- * Finds a reserved location that equals, contains or is below a location. Prefers the location itself.
- */
+/** Finds a reserved location that equals, contains or is below a location. Prefers the location itself. */
 export async function findReservedLocation(session: Session, location: Location) {
   const [at] = await reservedAt(session, [location.uri, ...ancestorUris(location)]);
   const [row = at] = at === undefined ? await reservedBelow(session, boundsBelow(location.uri)) : [];

@@ -94,9 +94,7 @@ export interface Schema {
     /** The audit record of the commit. */
     transactionId: string;
   };
-  /**
-   * Principals, operations and objects of all changes. Rows are appended; triggers reject everything else.
-   */
+  /** Principals, operations and objects of all changes. Rows are appended; triggers reject everything else. */
   auditRecords: OpenedRow;
   /** The outcomes of records that were opened as Running or whose commit was withdrawn. This table is append-only too. */
   auditOutcomes: {

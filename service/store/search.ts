@@ -25,10 +25,7 @@ export interface Found {
   readonly columns: readonly FoundColumn[];
 }
 
-/**
- * The number of namespaces or of tables with their columns that one step examines, which takes some milliseconds, and 30
- * for the longest names of columns.
- */
+/** The number of objects that a step examines within some milliseconds, or 30 for the longest columns. */
 const stepRows = 128;
 
 /** Finds namespaces, tables and columns by name. Other requests run between the steps. */

@@ -11,10 +11,7 @@ const statementsInTurn = 64;
 /** The number of prepared statements of a connection. The catalog has about 150, some with lists of several lengths. */
 const preparedMax = 500;
 
-/**
- * Creates a session on a connection, whose transactions the caller begins and ends. Its queries throw CatalogError
- * ServiceUnavailable if the database is unavailable.
- */
+/** Creates a session on a connection, without transactions. @throws CatalogError ServiceUnavailable, by queries. */
 export function createSqliteSession(connection: Database.Database): Session {
   const prepared = new LRUCache<string, SqliteStatement>({ max: preparedMax });
   const database = {

@@ -8,12 +8,7 @@ export function cannotUse(file: string, problem: string, cause?: unknown): Error
   return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
 }
 
-/**
- * Verifies a catalog database.
- *
- * @param shown The name of the file in the error.
- * @throws Error if the file is not an intact catalog database.
- */
+/** Requires an intact catalog database. @param shown Its name in the error. @throws Error */
 export function verifySqliteFile(file: string, shown = file): void {
   let problem: unknown;
   try {
@@ -64,11 +59,7 @@ async function copyPages(file: string, copy: string): Promise<void> {
   }
 }
 
-/**
- * Replaces a database that is not in use. Keeps the former one, with its log, next to it.
- *
- * @returns The path of the former database; undefined without one.
- */
+/** Replaces an unused database. @returns The path at which the former one is kept; undefined without one. */
 export function replaceSqliteFile(file: string, by: string): string | undefined {
   const kept = `${file}${keptInfix}${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
   const isPresent = existsSync(file);
@@ -82,10 +73,7 @@ export function replaceSqliteFile(file: string, by: string): string | undefined 
   return isPresent ? kept : undefined;
 }
 
-/**
- * Links the former database to a second name before it is replaced, so that its first name always exists. Some file
- * systems do not support links.
- */
+/** Links a database to a second name, if the file system can, so that its first name always exists. */
 function keep(file: string, kept: string): void {
   try {
     linkSync(file, kept);
@@ -94,11 +82,7 @@ function keep(file: string, kept: string): void {
   }
 }
 
-/**
- * Closes a database like `closeForGood`, but leaves a damaged one unchanged with its log.
- *
- * @throws Error if another process has the database open.
- */
+/** Closes a database like `closeForGood`, unless it is damaged. @throws Error if another process has it open. */
 export function closeIfIntact(file: string): void {
   try {
     closeForGood(file);
@@ -109,11 +93,7 @@ export function closeIfIntact(file: string): void {
 
 const keptInfix = ".before-restore-";
 
-/**
- * Rejects a new database next to the files of a former one.
- *
- * @throws Error if such files exist.
- */
+/** Rejects a new database next to the files of a former one. @throws Error if such files exist. */
 export function requireNoRemains(file: string): void {
   if (!isNewSqliteFile(file) || !existsSync(dirname(file))) return;
   const name = basename(file);
@@ -137,11 +117,7 @@ function sync(path: string): void {
   }
 }
 
-/**
- * Checkpoints the log into the database file and leaves WAL mode so that the file can be moved.
- *
- * @throws Error if another process has the database open.
- */
+/** Checkpoints the log and leaves WAL mode, so that the file can be moved. @throws Error if it is in use. */
 export function closeForGood(file: string): void {
   const database = new Database(file, { timeout: 0 });
   try {

@@ -14,11 +14,7 @@ const groupSizeMax = 256;
 const busyTimeoutMs = 5_000;
 const migrationTimeoutMs = 60_000;
 
-/**
- * Opens the SQLite file, creates it if it is missing, and migrates its schema.
- *
- * @throws Error with the name of the file if the catalog cannot use it.
- */
+/** Opens or creates the SQLite file and migrates it. @throws Error with its name if it cannot be used. */
 export async function openSqliteStore(file: string): Promise<Store> {
   requireNoRemains(file);
   try {

@@ -201,9 +201,7 @@ const overlapping = defineListQuery((db, [from = "", to = "", ...at]) => {
   return tables.where("location", "in", at).unionAll(below).limit(1);
 });
 
-/**
- * Reports whether a table, or a dropped table whose objects still exist, is at a location, contains it or is below it.
- */
+/** Reports whether a table, or a dropped one with objects, is at a location, contains it or is below it. */
 export async function isLocationTaken(session: Session, location: Location): Promise<boolean> {
   const { uri } = location;
   return (await overlapping(session, [...boundsBelow(uri), uri, ...ancestorUris(location)])).length > 0;

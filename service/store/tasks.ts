@@ -47,12 +47,7 @@ export async function deleteTask({ db }: Session, { kind, subject }: Task): Prom
   await db.deleteFrom("tasks").where("kind", "=", kind).where("subject", "=", subject).execute();
 }
 
-/**
- * Locks a task until the transaction ends. A concurrent transaction that deletes the task conflicts, because both write
- * its row.
- *
- * @returns Whether the task exists.
- */
+/** Locks a task against a concurrent deletion until the transaction ends. @returns Whether the task exists. */
 export async function holdTask({ db }: Session, { kind, subject }: Task): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")

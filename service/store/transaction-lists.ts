@@ -23,17 +23,11 @@ export interface TransactionPage extends Page<string> {
   readonly ascending: boolean;
 }
 
-/**
- * The maximum number of rows that one page scans. Filters without an index would otherwise scan the whole table. A page
- * of such a list may be empty although more pages follow.
- */
+/** The maximum number of rows that one page scans without an index. It may be empty although more follow. */
 const examinedMax = 10_000;
 /** The maximum size of the objects and properties of the rows that one page reads. It reads at least one row. */
 const pageBytesMax = 1024 * 1024;
-/**
- * The maximum difference between the time in an id and the write of its transaction. The write follows the creation of
- * the id, perhaps on another clock.
- */
+/** The maximum difference between the time in an id and that of its write, perhaps on another clock. */
 const idSlackMs = 15 * 60_000;
 
 const several = sql.lit(`%${objectSeparator}%`);
@@ -171,10 +165,7 @@ async function readIn({ db }: Session, source: Source, matches: readonly Match[]
   return rows.map((row) => ("tableId" in row ? toTransaction(row) : toAuditRecord(row)));
 }
 
-/**
- * Reports whether a record matches the filter. Its status may have changed since the search, and the text of its objects
- * can contain that of the table by chance.
- */
+/** Reports whether a record still matches. The search may find a name in another text, and an old status. */
 function stillMatches(record: TransactionRecord, { table, statuses }: TransactionFilter): boolean {
   if (statuses?.includes(record.status) === false) return false;
   return table === undefined || record.objects.some((object) => isDeepStrictEqual(object, table));

@@ -18,10 +18,7 @@ export interface TransactionRecord extends NewTransaction {
 /** A row of an audit record with the time and the reason of its outcome. */
 type AuditRow = RecordOf<"auditRecords"> & Pick<RecordOf<"jobs">, "updatedAtMillis" | "reason">;
 
-/**
- * The separator of the objects of a record in their column. One index covers the rows with it, another those without it
- *. The name of a table may contain it.
- */
+/** The separator of objects, which a name may contain. One index covers the rows with it, one the others. */
 export const objectSeparator = "],[";
 
 /** Selects the open jobs. One index covers them, but only if their statuses are literals. */

@@ -30,10 +30,7 @@ const finish = defineQuery((db, { tableId, branch, generation, version, committe
     .returning("version"),
 );
 
-/**
- * Records that the manifest of a commit has its final name. The manifest of an earlier generation with this name no
- * longer exists.
- */
+/** Records that a manifest has its final name, which no manifest of an earlier generation has any more. */
 export async function finishVersion(session: Session, record: VersionRecord): Promise<void> {
   const finished = await finish(session, keyOf(record));
   if (finished.length === 0 || record.generation <= 1) return;
@@ -71,10 +68,7 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
   return true;
 }
 
-/**
- * Publishes the held versions of a transaction unless their branch was emptied. @returns The number of published
- * versions.
- */
+/** Publishes held versions unless their branch was emptied. @returns Their number. */
 export async function publishVersions({ db }: Session, transactionId: string): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable("tableVersions")

@@ -42,11 +42,7 @@ export async function insertVersions({ db }: Session, records: readonly VersionR
       .execute();
 }
 
-/**
- * Selects the versions of a table on all branches, without hidden ones.
- *
- * @param tableId The id, or a reference to it in an outer query.
- */
+/** Selects the visible versions of all branches. @param tableId May refer to an outer query. */
 export function versionsOf(db: Kysely<Schema>, tableId: number | RawBuilder<number>) {
   return db
     .selectFrom("branches")
@@ -148,11 +144,7 @@ export async function countVersions({ db }: Session, { table, branch }: BranchKe
   return count;
 }
 
-/**
- * Finds the cut of a range whose first part has `count` records.
- *
- * @returns The version of the first record of the second part; undefined if the range has no more records.
- */
+/** Finds the version that follows the first `count` records of a range; undefined if it has no more. */
 export async function findCut({ db }: Session, { table, branch }: BranchKey, { start, end }: Range, count: number) {
   const row = await ofBranch(db, table.id, branch)
     .select("version")

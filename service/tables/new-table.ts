@@ -7,10 +7,7 @@ import { findReservedLocation, releaseLocation } from "../store/reserved-locatio
 import type { Session } from "../store/store.ts";
 import { insertTable, isLocationTaken, type NewTable, type TableRecord } from "../store/tables.ts";
 
-/**
- * The policy of Geneva's records, which would grow without bound: each job commits about twenty versions. Their clients
- * read only the latest one.
- */
+/** The policy of Geneva's records, to which each job commits about twenty versions. Clients read the latest. */
 const recordsPolicy = {
   auto_compact: JSON.stringify({ small_fragments: 50 }),
   auto_clean_up: JSON.stringify({ versions: 100, older_than_seconds: 3_600 }),

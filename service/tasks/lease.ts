@@ -7,10 +7,7 @@ import type { Store } from "../store/store.ts";
  * even if this one is only paused, so `requireValid` must precede each step that is not idempotent.
  */
 export interface Lease {
-  /**
-   * Requires that the lease is still valid for a step in the same turn of the event loop. @throws Error if it may have
-   * expired.
-   */
+  /** Requires a valid lease for a step in this turn of the event loop. @throws Error if it may have expired. */
   requireValid(): void;
 }
 
@@ -18,11 +15,7 @@ export interface Lease {
 const beginsWithinMs = 25_000;
 const renewEveryMs = 8_000;
 
-/**
- * Runs work under a newly acquired lease and renews the lease until the work ends. No renewal continues afterwards.
- *
- * @param renew Resolves to false if the lease is lost.
- */
+/** Runs work under a new lease and renews it meanwhile. @param renew Resolves to false if the lease is lost. */
 export async function underLease<Result>(renew: () => Promise<boolean>, work: (lease: Lease) => Promise<Result>) {
   // A monotonic clock continues while the process is paused and is never set back.
   let validUntil = performance.now() + beginsWithinMs;
@@ -61,11 +54,7 @@ const retries = {
   maxRetryTime: 5_000,
 };
 
-/**
- * Runs work while no other process of this database runs work with the same name.
- *
- * @throws CatalogError ServiceUnavailable if another process holds the lease for too long.
- */
+/** Runs work with a name exclusively. @throws CatalogError ServiceUnavailable after a long wait for others. */
 export async function exclusively<Result>(store: Store, name: string, work: (lease: Lease) => Promise<Result>) {
   const holder = crypto.randomUUID();
   const acquire = () => store.write((session) => acquireLease(session, name, holder));

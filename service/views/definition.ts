@@ -22,10 +22,7 @@ import { findView, putView, type ViewRecord } from "../store/views.ts";
 
 export type ViewDefinition = Omit<ViewRecord, "tableId" | "definer">;
 
-/**
- * The maximum length of a definition as JSON. A refresh repeats the definition and needs space for the notes of its
- * attempts.
- */
+/** The maximum length of a definition as JSON. A refresh repeats it and adds notes. */
 const definitionLengthMax = 192 * 1024;
 
 type CreateRequest = RequestOf<typeof contracts.createMaterializedView>;

@@ -25,10 +25,7 @@ export const getRteSpec: Handler<"getRteSpec"> = withoutLsm({ rte_spec: null });
 
 export const getRteStats: Handler<"getRteStats"> = withoutLsm({ rte_stats: null });
 
-/**
- * Returns a handler with a fixed response for tables without rows in Lance's MemWAL, which queries would miss. For all
- * others, it throws CatalogError Unsupported.
- */
+/** Returns a handler for tables without rows in Lance's MemWAL, which queries would miss. Rejects others. */
 function withoutLsm<Response>(response: Response) {
   return async (request: Omit<VersionRequest, "caller">, { rows }: Catalog, caller: AuthorizedCaller) => {
     const { result: hasLsm } = await rows.read("hasLsm", { ...request, caller }, {});
