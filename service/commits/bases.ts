@@ -2,7 +2,7 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import { basePathsOf, isLanceFile } from "../lance/manifest.ts";
 import { versionsFolder } from "../lance/version-names.ts";
 import { contains, type Location, parseLocation } from "../storage/location.ts";
-import { findTableAt } from "../store/tables.ts";
+import { findOwner } from "../store/tables.ts";
 import type { CommitParts } from "./parts.ts";
 import { parseManifest } from "./read.ts";
 
@@ -15,8 +15,8 @@ export interface ManifestFile {
 
 /**
  * Checks that the caller may read the folders outside its table that a version has files in, which `foreignBasesOf`
- * returned. A manifest may name such folders, as that of a shallow clone does. The catalog and jobs would read those
- * folders for every reader of the table.
+ * returned. A manifest may name such folders, as that of a shallow clone or of a table with bases does. The catalog and
+ * jobs would read those folders for every reader of the table.
  *
  * @param mayRead Reports whether the caller may read the table with this name, which owns such a folder.
  * @throws CatalogError PermissionDenied
@@ -27,7 +27,7 @@ export async function requireReadable(
   mayRead: (table: Identifier) => boolean,
 ): Promise<void> {
   for (const base of bases) {
-    const owner = await findTableAt(store.read, base);
+    const owner = await findOwner(store.read, base);
     if (owner === undefined || !mayRead(owner))
       throw new CatalogError(
         "PermissionDenied",

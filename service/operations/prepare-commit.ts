@@ -7,6 +7,7 @@ import { differingFragments } from "../lance/manifest.ts";
 import { branchFolder, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { claimBasesOfVersion } from "../tables/bases.ts";
 import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
 
 /**
@@ -23,7 +24,10 @@ export async function prepareCommit(
   request: VersionRequest,
 ): Promise<PreparedVersion> {
   const prepared = await prepareVersion(catalog, table, request, caller);
-  await requireReadable(catalog, prepared.foreignBases, mayRead(caller));
+  const { locations } = catalog;
+  if ("id" in table)
+    await claimBasesOfVersion(catalog, { locations, table, principal: caller.principal }, prepared.foreignBases);
+  else await requireReadable(catalog, prepared.foreignBases, mayRead(caller));
   const isRetry = prepared.identity === undefined;
   if ("id" in table && !isRetry && !mayWrite(caller)(table.identifier))
     await requireOwnRecords(catalog, caller, table, prepared);

@@ -11,7 +11,7 @@ import {
 import pMap from "p-map";
 import { isAllowed } from "../auth/authorize.ts";
 import { adoptTable } from "../commits/adopt.ts";
-import { foreignBasesOf, requireReadable } from "../commits/bases.ts";
+import { foreignBasesOf } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
 import { isWritten, openBranchOf, requireVersion } from "../commits/read.ts";
@@ -24,9 +24,10 @@ import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, renameTable as rename, type TableRecord } from "../store/tables.ts";
 import { findView } from "../store/views.ts";
+import { claimBases, requireNoLinks } from "../tables/bases.ts";
 import { deregisterTable as deregister, dropTable as drop } from "../tables/drop.ts";
 import { recordTable } from "../tables/new-table.ts";
-import { type AuthorizedCaller, type Catalog, type Handler, mayRead, mayWrite } from "./handler.ts";
+import { type AuthorizedCaller, type Catalog, type Handler, mayWrite } from "./handler.ts";
 import { recordedIndices } from "./table-index.ts";
 
 export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
@@ -66,16 +67,18 @@ export const registerTable: Handler<"registerTable"> = async (request, catalog, 
   const branches = await listBranches(storage, location);
   if (branches.size === 0) throw new CatalogError("InvalidInput", `location: no Lance table exists at ${location.uri}`);
   const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
-  const requireBases = async (manifest: (typeof manifests)[number]) =>
-    requireReadable(catalog, await foreignBasesOf(catalog, { ...manifest, location }), mayRead(caller));
-  await pMap(manifests, requireBases, { concurrency: versionsAtOnce });
+  const basesOf = (manifest: (typeof manifests)[number]) => foreignBasesOf(catalog, { ...manifest, location });
+  const bases = (await pMap(manifests, basesOf, { concurrency: versionsAtOnce })).flat();
+  await requireNoLinks(storage, bases);
 
   const table = await store.write(
     async (session) => {
       const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
       if (present !== undefined) await deregister(session, present);
       await audit.record(session);
-      return recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
+      const recorded = await recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
+      await claimBases(session, { locations, table: recorded, principal: caller.principal }, bases);
+      return recorded;
     },
     { locking: "tables" },
   );

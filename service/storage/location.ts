@@ -63,6 +63,8 @@ function encodeSegment(segment: string): string {
 
 function decode(text: string, invalid: (why: string) => Error): string {
   if (/[?#]/.test(text)) throw invalid("must have no query and no fragment");
+  // Parsers of URLs remove it, and would read another folder.
+  if (text.endsWith(" ")) throw invalid("must not end with a space");
   try {
     return decodeURIComponent(text);
   } catch {

@@ -3,6 +3,7 @@ import type { Kysely } from "kysely";
 import { type Location, parseLocation } from "../storage/location.ts";
 import { noteTime } from "./clock.ts";
 import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
+import { updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { nameOf, type TableRecord } from "./tables.ts";
@@ -27,17 +28,19 @@ export async function softDeleteTable(session: Session, { id, identifier }: Tabl
 }
 
 /** Removes the name of a table permanently. Its row and its location remain until its objects are deleted. */
-export async function markForPurge({ db }: Session, id: number): Promise<void> {
-  await db.updateTable("tables").set(withoutName(id)).where("id", "=", id).execute();
+export async function markForPurge(session: Session, id: number): Promise<void> {
+  await session.db.updateTable("tables").set(withoutName(id)).where("id", "=", id).execute();
+  await updateBases(session, id, "separate");
 }
 
 /** Removes the name and the location of a table. Another table may use both afterwards. */
-export async function forgetTable({ db }: Session, id: number): Promise<void> {
-  await db
+export async function forgetTable(session: Session, id: number): Promise<void> {
+  await session.db
     .updateTable("tables")
     .set({ ...withoutName(id), location: `forgotten:${id}` })
     .where("id", "=", id)
     .execute();
+  await updateBases(session, id, "separate");
 }
 
 function withoutName(id: number) {
@@ -56,12 +59,13 @@ export async function findTableToPurge({ db }: Session, id: number): Promise<Loc
 }
 
 /** Restores a dropped table under a name, which must be free. */
-export async function restoreTableName({ db }: Session, id: number, to: Identifier): Promise<void> {
-  await db
+export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
+  await session.db
     .updateTable("tables")
     .set({ ...nameOf(to), droppedFrom: null, droppedAtMillis: null })
     .where("id", "=", id)
     .execute();
+  await updateBases(session, id, { identifier: to });
 }
 
 /** Lists the dropped tables of a namespace and below it that can still be undropped, the earliest drop first. */

@@ -222,8 +222,14 @@ export interface Schema {
     /** The principal that created the key of a job; undefined for all other keys. */
     creator: Optional<string>;
   };
-  /** The locations of deregistered tables with the paths of their names. Other tables must not contain their objects. */
-  reservedLocations: { location: string; identifier: string };
+  /** The locations of deregistered tables, and the bases of tables. Other tables must not contain their objects. */
+  reservedLocations: {
+    location: string;
+    /** The path of the name of the table, which follows a rename while the location is a base. */
+    identifier: string;
+    /** The table that has the location as a base; undefined for the location of a deregistered table, or a base of a purged one. */
+    tableId: Optional<number>;
+  };
   /** The tokens of development authentication. Each is valid until it expires or its key is deleted. */
   accessTokens: { hash: string; apiKey: string; expiresAtMillis: number };
   grants: { principal: string; namespace: string; role: Role };

@@ -4,6 +4,7 @@ import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from "kysely";
 import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
 import { boundsBelow, droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
 import { defineListQuery, defineQuery } from "./queries.ts";
+import { findBaseOwner, updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { versionsOf } from "./versions.ts";
@@ -79,8 +80,9 @@ export async function insertTable(session: Session, table: NewTable): Promise<Ta
   return { ...table, id: row.id };
 }
 
-export async function renameTable({ db }: Session, id: number, to: Identifier): Promise<void> {
-  await db.updateTable("tables").set(nameOf(to)).where("id", "=", id).execute();
+export async function renameTable(session: Session, id: number, to: Identifier): Promise<void> {
+  await session.db.updateTable("tables").set(nameOf(to)).where("id", "=", id).execute();
+  await updateBases(session, id, { identifier: to });
 }
 
 export async function setTableProperties({ db }: Session, id: number, properties: NewTable["properties"]) {
@@ -181,9 +183,12 @@ function hasVersion(db: Kysely<Schema>) {
     exists(versionsOf(db, sql.ref("tables.id"))).as("hasVersion");
 }
 
-/** Finds the identifier of the table at a location or in a folder that contains it. Dropped tables do not count. */
-export async function findTableAt({ db }: Session, location: Location): Promise<Identifier | undefined> {
-  const row = await db
+/**
+ * Finds the identifier of the table that a location belongs to: the table is at the location or in a folder that contains
+ * it, or has that folder as a base. Dropped tables do not count.
+ */
+export async function findOwner(session: Session, location: Location): Promise<Identifier | undefined> {
+  const row = await session.db
     .selectFrom("tables")
     .select(["namespace", "name"])
     .where("location", "in", [location.uri, ...ancestorUris(location)])
@@ -191,7 +196,7 @@ export async function findTableAt({ db }: Session, location: Location): Promise<
     .orderBy("location", "desc")
     .limit(1)
     .executeTakeFirst();
-  return row && [...fromPath(row.namespace), row.name];
+  return row ? [...fromPath(row.namespace), row.name] : findBaseOwner(session, location);
 }
 
 /** Selects a table at or above a location, or below it. SQLite scans all tables for one condition with `or`. */

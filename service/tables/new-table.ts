@@ -36,22 +36,27 @@ export async function recordTable(
 }
 
 /**
- * Requires that a table may have a location. No two tables share a folder, and no folder contains another, so that
- * dropping one table never affects another. The location of a deregistered table, whose objects remain, is available
- * for a table at exactly the same location.
+ * Requires that a table may have a location or a base. No two tables share a folder, and no folder contains another, so
+ * that dropping one table never affects another. The location of a deregistered table, or a base of a dropped one, whose
+ * objects remain, is available for a table at exactly the same location.
  *
  * @param session The session of a write that locks the tables, because no constraint of the schema enforces this rule.
  * @param mayReclaim Reports whether the caller may write the deregistered table with this name.
  * @throws CatalogError TableAlreadyExists
  */
-async function claimLocation(session: Session, location: Location, mayReclaim: (identifier: Identifier) => boolean) {
+export async function claimLocation(
+  session: Session,
+  location: Location,
+  mayReclaim: (identifier: Identifier) => boolean,
+) {
   if (session.locked !== "tables") throw new Error("a location is checked without locking the tables");
   const reserved = await findReservedLocation(session, location);
-  const isReclaimed = reserved?.location.uri === location.uri && mayReclaim(reserved.identifier);
+  const isFormer = reserved?.location.uri === location.uri && reserved.tableId === undefined;
+  const isReclaimed = isFormer && mayReclaim(reserved.identifier);
   if ((reserved !== undefined && !isReclaimed) || (await isLocationTaken(session, location)))
     throw new CatalogError(
       "TableAlreadyExists",
-      `location: ${location.uri} overlaps with the location of another table, or of a dropped or deregistered one whose files still exist`,
+      `location: ${location.uri} overlaps with the location or a base of another table, or of a dropped or deregistered one whose files still exist`,
     );
   if (isReclaimed) await releaseLocation(session, location);
 }

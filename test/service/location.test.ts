@@ -30,6 +30,7 @@ describe("a location", () => {
     "s3://bucket/a%2F%2E%2E/b",
     "s3://bucket/a?versionId=1",
     "s3://bucket/a#b",
+    "s3://bucket/a ",
     "s3://bucket/%zz",
     "s3://bucket/a\\b",
     "/a/\u0007",

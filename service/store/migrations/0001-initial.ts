@@ -51,7 +51,12 @@ function tables({ text, countedKey, clustered }: Dialect): Statements {
       table_id integer primary key references tables (id) on delete cascade,
       names ${text} not null
     )`,
-    sql`create table reserved_locations (location ${text} primary key, identifier ${text} not null) ${clustered}`,
+    sql`create table reserved_locations (
+      location ${text} primary key,
+      identifier ${text} not null,
+      table_id integer
+    ) ${clustered}`,
+    sql`create index reserved_locations_of_table on reserved_locations (table_id) where table_id is not null`,
   ];
 }
 

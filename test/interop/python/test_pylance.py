@@ -318,3 +318,40 @@ def test_data_that_only_a_newer_library_reads_is_406_with_the_version_of_the_cat
         assert refused.value.code == 406, operation
         assert "@lancedb/lancedb" in json.load(refused.value)["detail"]
     assert lance.dataset(namespace_client=catalog.client(), table_id=table).count_rows() == 1
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_the_drop_of_a_table_with_bases_keeps_their_files(catalog, remote, table, tmp_path, is_root):
+    client = catalog.client()
+    address = {"namespace_client": client, "table_id": table}
+    neighbour = folder_of(client.declare_table(DeclareTableRequest(id=[table[0], "neighbour"])).location)
+    first, second = (neighbour.with_suffix(suffix) for suffix in (".first", ".second"))
+    bases = [lance.DatasetBasePath(str(first), "first", is_root)]
+    dataset = lance.write_dataset(rows(0, 10), **address, mode="create", initial_bases=bases, target_bases=["first"])
+    dataset.add_bases([lance.DatasetBasePath(second.as_uri(), "second", is_root)])
+    lance.write_dataset(rows(10, 20), **address, mode="append", target_bases=["second"])
+
+    opened = remote.open_table(table[-1], namespace_path=table[:-1])
+    opened.update("id < 2", {"text": "updated"})
+    opened.delete("id in (5, 15)")
+    opened.add(rows(20, 21))
+    merged = opened.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+    merged.execute(pa.table({"id": [12, 30], "text": ["merged", "merged"]}))
+    found = {row["id"]: row["text"] for row in opened.search().limit(100).to_list()}
+    assert sorted(found) == [*(id for id in range(21) if id not in (5, 15)), 30]
+    assert [found[id] for id in (0, 12, 19, 30)] == ["updated", "merged", "row 19", "merged"]
+
+    files = [path for path in (*first.rglob("*.lance"), *second.rglob("*.lance"))]
+    assert len(files) == 2
+    dataset = lance.dataset(**address)
+    dataset.optimize.compact_files()
+    dataset.cleanup_old_versions(older_than=datetime.timedelta(0), delete_unverified=True)
+    assert read_ids(lance.dataset(**address)) == sorted(found)
+    with pytest.raises(OSError, match="may or may not have been applied"):
+        lance.dataset(**address).add_bases([lance.DatasetBasePath(str(tmp_path / "outside"), "outside")])
+    assert set(lance.dataset(**address).base_paths()) == {1, 2}
+
+    location = folder_of(client.describe_table(DescribeTableRequest(id=table)).location)
+    client.drop_table(DropTableRequest(id=table))
+    wait_until(lambda: not location.exists(), "the table is not purged")
+    assert all(path.exists() for path in files)
