@@ -2,9 +2,6 @@ import { ownValue } from "@tiltyard/protocol";
 import { quotedName } from "../sql-text.ts";
 import { type ArrowField, readFields } from "./arrow-field.ts";
 
-/** The types of values that replace their dictionaries. */
-const dictionaryValues = ["utf8", "large_utf8", "binary", "large_binary"];
-
 /**
  * Returns, for each column of a file by name, the SQL that replaces dictionary values by plain ones; undefined for a
  * column without a dictionary or with values of an unsupported type.
@@ -12,8 +9,7 @@ const dictionaryValues = ["utf8", "large_utf8", "binary", "large_binary"];
 export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
   return new Map(
     readFields(file).fields.map((field) => {
-      const isPlain = field.dictionary === undefined || !dictionaryValues.includes(field.type.kind);
-      const type = isPlain ? undefined : sqlTypeOf(field);
+      const type = field.dictionary && sqlTypeOf(field);
       return [field.name, type && `arrow_cast(${quotedName(field.name)}, '${type}')`];
     }),
   );

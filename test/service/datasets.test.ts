@@ -252,6 +252,18 @@ describe("the rows of a table", () => {
     await catalog.call("insertIntoTable", { id }, { body: stream("Mirror") });
     const { body } = await catalog.call("queryTable", { id, k: 10, with_row_id: true });
     expect((await readRows(body)).map((row) => row["a title"])).toEqual(["Stalker", "Mirror"]);
+
+    const numbers = [namespace, "numbers"];
+    const number = (value: number) => {
+      const column = vectorFromArray([value], new Dictionary(new Int32(), new Int32()));
+      return tableToIPC(new Table({ number: column }), "stream");
+    };
+    await catalog.call("createTable", { id: numbers }, { body: number(5) });
+    await catalog.call("insertIntoTable", { id: numbers }, { body: number(6) });
+    expect(await readRows((await catalog.call("queryTable", { id: numbers, k: 10 })).body)).toEqual([
+      { number: 5 },
+      { number: 6 },
+    ]);
   });
 
   test("finds rows by their content, with the requested columns", async () => {
