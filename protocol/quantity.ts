@@ -26,3 +26,8 @@ export const Memory = z
   });
 
 const memoryBytesMin = 2 ** 30;
+
+/** An amount of disk: a Kubernetes quantity such as `50Gi`. The minimum excludes a forgotten unit. */
+export const Storage = z
+  .string("must be a quantity such as 50Gi")
+  .refine((given) => amountOf(given) >= 2 ** 30, "must be a quantity of 1Gi at least, such as 50Gi");

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { parsing } from "./fields.ts";
 import { ownValue } from "./own-value.ts";
 import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./platform.ts";
-import { Memory } from "./quantity.ts";
+import { podPlacement } from "./pod-placement.ts";
+import { Memory, Storage } from "./quantity.ts";
 
 /** The methods of signing in to Kubernetes (`config_method`). */
 export const configMethods = ["LOCAL", "IN_CLUSTER", "EKS_AUTH", "GKE_AUTH"] as const;
@@ -54,6 +55,11 @@ const group = {
   image: z.string().optional(),
   env: environment.default({}),
   priorityClassName: z.string().optional(),
+  /** The secrets of the namespace that grant access to images. */
+  imagePullSecrets: z.array(objectName(253)).optional(),
+  /** The disk of the node that a pod uses for its files. */
+  ephemeralStorage: Storage.optional(),
+  ...podPlacement,
 };
 
 const HeadGroup = z.strictObject({
@@ -107,6 +113,7 @@ export const ClusterParameters = z
     serviceAccount: z.string().default(platformDefaults.serviceAccount),
     rayVersion: rayVersion.default(platformDefaults.rayVersion),
     image: z.string().optional(),
+    imagePullSecrets: z.array(objectName(253)).default([]),
     /** The image of groups with a GPU that specify none; the image of all other groups if only `image` is specified. */
     gpuImage: z.string().optional(),
     /** The node selectors of the stack, for groups that specify none. */
@@ -188,7 +195,7 @@ export class ParameterError extends Error {
 
 /** Parses parameters with names in camelCase. @throws ParameterError */
 export function parseParameters(options: unknown): ClusterParameters {
-  return parse(options, (path) => path.join("."));
+  return parse(options, (name) => name);
 }
 
 /**
@@ -198,9 +205,7 @@ export function parseParameters(options: unknown): ClusterParameters {
  * @throws ParameterError
  */
 export function parseFileParameters(...layers: readonly object[]): ClusterParameters {
-  return parse(Object.assign({}, ...layers.map((layer) => toCamelCase(layer))), (path) =>
-    path.map((part) => (typeof part === "string" ? snake(part) : part)).join("."),
-  );
+  return parse(Object.assign({}, ...layers.map((layer) => toCamelCase(layer))), snake);
 }
 
 /**
@@ -213,24 +218,34 @@ export function parseJobCluster(name: string, ...layers: readonly object[]): Clu
   return parseFileParameters({ workerGroups: [{}] }, ...layers, { name });
 }
 
-function parse(options: unknown, format: (path: PropertyKey[]) => string): ClusterParameters {
+/** @param spell Returns the name of a parameter as the caller spells it. */
+function parse(options: unknown, spell: (name: string) => string): ClusterParameters {
   const parsed = ClusterParameters.safeParse(options, parsing);
   if (parsed.success) return parsed.data;
+  /** Spells the names of a path up to the first map or field with other names. */
+  const format = (path: PropertyKey[]) => {
+    const outer = path.findIndex((part) => ownValue(levelsOfOurs, String(part)) === 0);
+    return path.map((part, index) => (outer < 0 || index <= outer ? spell(String(part)) : String(part)));
+  };
   throw new ParameterError(
     parsed.error.issues.map((issue) => {
       // The message names the key as the schema spells it, and the caller may have spelled it differently.
-      const unknown = issue.code === "unrecognized_keys" ? issue.keys.map((key) => format([key])) : [];
+      const keys = issue.code === "unrecognized_keys" ? issue.keys : [];
+      const unknown = keys.flatMap((key) => format([...issue.path, key]).slice(-1));
       const message = unknown.length > 0 ? `has no parameter ${unknown.join(", ")}` : issue.message;
-      return `${format(issue.path) || "the parameters"}: ${message}`;
+      return `${format(issue.path).join(".") || "the parameters"}: ${message}`;
     }),
   );
 }
 
 /**
  * The maps with keys that the caller chooses, such as labels and variables, with the number of outer levels whose keys
- * are parameters.
+ * are parameters, and the fields with Kubernetes' own names.
  */
-const levelsOfOurs: Readonly<Record<string, number>> = { nodeSelector: 0, env: 0, nodeSelectors: 1 };
+const levelsOfOurs: Readonly<Record<string, number>> = {
+  ...{ nodeSelector: 0, env: 0, nodeSelectors: 1 },
+  ...{ tolerations: 0, affinity: 0, topologySpreadConstraints: 0 },
+};
 
 function toCamelCase(value: unknown, levels = Number.POSITIVE_INFINITY): unknown {
   if (Array.isArray(value)) return value.map((each) => toCamelCase(each, levels));

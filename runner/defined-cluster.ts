@@ -2,10 +2,25 @@ import { type ClusterParameters, ParameterError, parseFileParameters } from "@ti
 import { z } from "zod";
 import { NeedsError } from "./platform.ts";
 
-/** The part of a cluster's definition that the catalog passes on. */
+const amounts = { num_cpus: z.unknown(), memory: z.unknown() };
+/** The part of a cluster's definition that its owner chooses. All other fields are the operator's, and are dropped. */
 const Definition = z.object({
-  head_group: z.looseObject({}).optional(),
-  worker_groups: z.array(z.looseObject({ num_gpus: z.int() })).optional(),
+  head_group: z.object(amounts).partial().optional(),
+  worker_groups: z
+    .array(
+      z
+        .object({
+          ...amounts,
+          name: z.string(),
+          num_gpus: z.int(),
+          min_replicas: z.int(),
+          max_replicas: z.int(),
+          idle_timeout_seconds: z.int(),
+        })
+        .partial()
+        .required({ num_gpus: true }),
+    )
+    .optional(),
 });
 
 /**

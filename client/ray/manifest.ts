@@ -1,4 +1,12 @@
-import type { KubernetesObject, V1Container, V1EnvVar, V1PodTemplateSpec, V1Toleration } from "@kubernetes/client-node";
+import type {
+  KubernetesObject,
+  V1Affinity,
+  V1Container,
+  V1EnvVar,
+  V1PodTemplateSpec,
+  V1Toleration,
+  V1TopologySpreadConstraint,
+} from "@kubernetes/client-node";
 import {
   type ClusterParameters,
   gpuResource,
@@ -33,6 +41,7 @@ export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard" } as const
 /** KubeRay's label on the pods of a cluster. */
 export const clusterLabel = "ray.io/cluster";
 export const nodeTypeLabel = "ray.io/node-type";
+const groupLabel = "ray.io/group";
 export const dashboardPort = 8265;
 
 /** The fields of a RayCluster that this client reads. */
@@ -136,6 +145,11 @@ interface PodGroup {
   readonly image?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly priorityClassName?: string | undefined;
+  readonly imagePullSecrets?: readonly string[] | undefined;
+  readonly ephemeralStorage?: string | undefined;
+  readonly tolerations: readonly V1Toleration[];
+  readonly affinity?: V1Affinity | undefined;
+  readonly topologySpreadConstraints: readonly V1TopologySpreadConstraint[];
   readonly isOfOneJob: boolean;
 }
 
@@ -146,6 +160,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
   const nodes = group.nodeSelector ?? selector;
   const priorityClassName = group.priorityClassName ?? (isHead ? parameters.headPriorityClass : undefined);
   const claims = claimsOf(parameters);
+  const { imagePullSecrets = parameters.imagePullSecrets, topologySpreadConstraints, affinity } = group;
   return {
     metadata: {
       labels: { ...managedBy },
@@ -157,6 +172,11 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
       // Only the autoscaler on the head calls the API server. Identities of clouds have tokens of their own.
       ...(!isHead && { automountServiceAccountToken: false }),
       nodeSelector: { ...nodes },
+      ...(affinity !== undefined && { affinity }),
+      ...(topologySpreadConstraints.length > 0 && {
+        topologySpreadConstraints: topologySpreadConstraints.map((each) => ({ ...podsOfGroup(group), ...each })),
+      }),
+      ...(imagePullSecrets.length > 0 && { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
       ...(isHead && group.isOfOneJob && { restartPolicy: "Never" }),
       ...(priorityClassName !== undefined && { priorityClassName }),
       terminationGracePeriodSeconds: stopSeconds,
@@ -166,7 +186,7 @@ function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTempl
         fsGroup: userId,
         seccompProfile: { type: "RuntimeDefault" },
       },
-      tolerations: tolerationsOf(nodes, group),
+      tolerations: [...tolerationsOf(nodes, group), ...group.tolerations],
       ...(parameters.logs !== undefined && { initContainers: [logsContainer(parameters.logs)] }),
       containers: [rayContainer(parameters, group)],
       volumes: [
@@ -191,6 +211,11 @@ function tolerationsOf(nodeSelector: Readonly<Record<string, string>>, { numGpus
   return keys.map((key) => ({ key, operator: "Exists" }));
 }
 
+/** Returns the pods that a spread counts by default: those of the same group of the same cluster. */
+function podsOfGroup({ kind }: PodGroup): Pick<V1TopologySpreadConstraint, "labelSelector" | "matchLabelKeys"> {
+  return { labelSelector: { matchLabels: { [nodeTypeLabel]: kind } }, matchLabelKeys: [clusterLabel, groupLabel] };
+}
+
 /** Returns the image of a group. The libraries of CUDA are in a separate image. */
 function imageOf({ image, gpuImage, rayVersion }: ClusterParameters, { numGpus }: PodGroup): string {
   if (numGpus > 0) return gpuImage ?? image ?? rayGpuImage(rayVersion);
@@ -202,6 +227,7 @@ function rayContainer(parameters: ClusterParameters, group: PodGroup): V1Contain
     cpu: String(group.numCpus),
     memory: group.memory,
     ...(group.numGpus > 0 && { [gpuResource]: String(group.numGpus) }),
+    ...(group.ephemeralStorage !== undefined && { "ephemeral-storage": group.ephemeralStorage }),
   };
   const env = environment(parameters, group);
   const { environmentSecret } = parameters;

@@ -89,6 +89,46 @@ describe("the RayCluster", () => {
     expect(prioritiesOf({ headPriorityClass: "high", headGroup })).toEqual(["low", undefined]);
   });
 
+  test("places the pods of a group as it asks for, in addition to the nodes of its role", () => {
+    const nodeSelectorTerms = [{ matchExpressions: [{ key: "zone", operator: "In" as const, values: ["a"] }] }];
+    const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } };
+    const spread = { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" as const };
+    const { headGroupSpec, workerGroupSpecs } = manifest({
+      imagePullSecrets: ["registry"],
+      workerGroups: [
+        {
+          imagePullSecrets: ["other"],
+          ephemeralStorage: "50Gi",
+          tolerations: [{ key: "spot", operator: "Exists" }],
+          affinity,
+          topologySpreadConstraints: [spread],
+        },
+      ],
+    }).spec;
+    const [head, worker] = [headGroupSpec, workerGroupSpecs[0]].map(({ template }) => template.spec);
+    expect(head).toMatchObject({ imagePullSecrets: [{ name: "registry" }] });
+    expect(head).not.toHaveProperty("affinity");
+    expect(head).not.toHaveProperty("topologySpreadConstraints");
+    expect(worker).toMatchObject({
+      imagePullSecrets: [{ name: "other" }],
+      tolerations: [
+        { key: "geneva.lancedb.com/ray-worker-cpu", operator: "Exists" },
+        { key: "spot", operator: "Exists" },
+      ],
+      affinity,
+      topologySpreadConstraints: [
+        {
+          ...spread,
+          // Without a selector, a constraint would count no pods.
+          labelSelector: { matchLabels: { "ray.io/node-type": "worker" } },
+          matchLabelKeys: ["ray.io/cluster", "ray.io/group"],
+        },
+      ],
+    });
+    const { requests, limits } = worker.containers[0].resources;
+    for (const amounts of [requests, limits]) expect(amounts["ephemeral-storage"]).toBe("50Gi");
+  });
+
   test("mounts claims in all pods, each claim as one volume", () => {
     const volumes = [
       { claim: "tables", path: "/mnt/tables" },

@@ -127,6 +127,58 @@ describe("the parameters of a Ray cluster", () => {
     expect(() => parseParameters(options)).toThrow(problem);
   });
 
+  test("of the placement of pods have Kubernetes' own names and rules", () => {
+    const content = parseYaml(`
+      name: a
+      image_pull_secrets: [registry]
+      worker_groups:
+        - name: spot
+          ephemeral_storage: 50Gi
+          tolerations: [{key: spot, effect: NoExecute, tolerationSeconds: 60}, {operator: Exists}]
+          affinity:
+            nodeAffinity:
+              preferredDuringSchedulingIgnoredDuringExecution:
+                - weight: 1
+                  preference: {matchExpressions: [{key: my_zone, operator: In, values: [a]}]}
+          topology_spread_constraints:
+            - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {my_app: b}}}
+    `);
+    const { workerGroups } = parseFileParameters(content);
+    expect(workerGroups[0]?.tolerations).toEqual([
+      { key: "spot", operator: "Equal", effect: "NoExecute", tolerationSeconds: 60 },
+      { operator: "Exists" },
+    ]);
+    expect(workerGroups[0]?.affinity).toEqual(content.worker_groups[0].affinity);
+    expect(workerGroups[0]?.topologySpreadConstraints).toEqual(content.worker_groups[0].topology_spread_constraints);
+    const invalid = {
+      name: "a",
+      head_group: { image_pull_secrets: ["Registry"], ephemeral_storage: "50" },
+      worker_groups: [
+        {
+          tolerations: [
+            { value: "a" },
+            { key: "b", operator: "Exists", value: "c" },
+            { key: "d", tolerationSeconds: 1 },
+          ],
+          affinity: { nodeAfinity: {}, podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{}] } },
+          topologySpreadConstraints: [{ maxSkew: 0, topologyKey: "zone", whenUnsatisfiable: "Never" }],
+        },
+      ],
+    };
+    const problems = [
+      "head_group.image_pull_secrets.0: must be lower-case letters, digits and dashes",
+      "head_group.ephemeral_storage: must be a quantity of 1Gi at least, such as 50Gi",
+      "worker_groups.0.tolerations.0.key: is required unless operator is Exists",
+      "worker_groups.0.tolerations.1.value: must be absent with the operator Exists",
+      "worker_groups.0.tolerations.2.tolerationSeconds: needs the effect NoExecute",
+      "worker_groups.0.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.0.topologyKey: ",
+      "worker_groups.0.affinity: has no parameter nodeAfinity",
+      "worker_groups.0.topology_spread_constraints.0.maxSkew: ",
+      "worker_groups.0.topology_spread_constraints.0.whenUnsatisfiable: ",
+    ];
+    for (const problem of problems) expect(() => parseFileParameters(invalid)).toThrow(problem);
+  });
+
   test("are read from a stack except for the name", () => {
     const selector = (key: string) => ({ [`geneva.lancedb.com/${key}`]: "true" });
     const outputs = {

@@ -122,8 +122,8 @@ describe("a job on Kubernetes", () => {
       parameters: { column: "c", cluster: "big", cluster_definition: JSON.stringify(definition) },
     });
     const definition = {
-      head_group: { num_cpus: 2, memory: "4Gi" },
-      worker_groups: [{ ...worker, idle_timeout_seconds: 30 }],
+      head_group: { num_cpus: 2, memory: "4Gi", service_account: "admin" },
+      worker_groups: [{ ...worker, idle_timeout_seconds: 30, tolerations: [{ operator: "Exists" }], image: "theirs" }],
     };
     const options = {
       image: "own",
@@ -146,6 +146,7 @@ describe("a job on Kubernetes", () => {
         template: {
           spec: {
             serviceAccountName: "ray",
+            tolerations: [{ key: "geneva.lancedb.com/ray-worker-gpu" }, { key: "nvidia.com/gpu" }],
             containers: [{ image: "own-gpu", resources: { limits: { memory: "32Gi", "nvidia.com/gpu": "2" } } }],
           },
         },
