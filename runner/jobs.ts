@@ -12,6 +12,8 @@ const jobOperations: readonly string[] = [
 ];
 /** The number of the latest jobs that are compared with the previous list. */
 const latestJobs = 10;
+/** The number of ended jobs that a starting runner checks. */
+const endedJobs = 100;
 /** The prefix of the reason of a waiting job. */
 const waitsFor = "Waiting: ";
 
@@ -73,6 +75,14 @@ export class CatalogJobs {
   async hasNew(): Promise<boolean> {
     const { jobs } = await this.#management.listJobs({ status: ["Queued"], limit: latestJobs });
     return jobs.some((job) => isForRunners(job) && !this.#listed.has(job.job_id));
+  }
+
+  /** Returns the attempts of the latest failed and canceled jobs that have not started, by the ids of their jobs. */
+  async listUnstarted(): Promise<readonly (readonly [string, number])[]> {
+    const { jobs } = await this.#management.listJobs({ status: ["Failed", "Canceled"], limit: endedJobs });
+    return jobs.flatMap(({ job_id: id, operation, attempt, started_at_millis: started }) =>
+      jobOperations.includes(operation) && attempt > 0 && started === undefined ? [[id, attempt] as const] : [],
+    );
   }
 
   /** Returns a job with its parameters, which lists do not contain; undefined if the job does not exist. */

@@ -17,6 +17,8 @@ export interface KubernetesOptions {
 /** The file of a runner: the parameters of each Ray cluster (docs/reference/ray-cluster.md) and the teams, by name. */
 const RunnerFile = z.strictObject({
   rayClusters: z.record(z.string(), z.record(z.string(), z.unknown())),
+  /** The Secrets whose keys manifests may name, in each namespace of jobs. Any principal that opens jobs there can read them. */
+  jobSecrets: z.array(z.string()).default([]),
   /** The namespaces of the teams' jobs, by the name of the team, which is the first namespace of its tables. */
   teams: z.record(z.string(), z.strictObject({ namespace: z.string(), queue: z.string().optional() })).default({}),
 });
@@ -51,7 +53,7 @@ export async function openRayJobs(
   const open = async (target: TeamNamespace, team?: string) => {
     const api = await requireRights(new RayJobApi(config, target.namespace));
     const templates = templatesOf(given.rayClusters, stack, target.namespace);
-    return new RayJobPlatform({ ...where, api, templates, queue: target.queue, team });
+    return new RayJobPlatform({ ...where, api, templates, queue: target.queue, team, jobSecrets: given.jobSecrets });
   };
   const own = await open({ namespace: first.namespace, queue });
   const teams = Object.entries({ ...ofStack, ...given.teams });

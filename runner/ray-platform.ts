@@ -1,4 +1,4 @@
-import { type JobDetails, JobError } from "@tiltyard/client";
+import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
 import { lastLinesOf } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";
 import {
@@ -15,6 +15,8 @@ import {
 import { type Runtime, runtimeOf } from "./runtime-env.ts";
 import { isOpen, keyFile, Standby, type SubmittedRay, submit } from "./standby.ts";
 
+/** The time in milliseconds for which Ray keeps an ended job. */
+const keptMs = 3_600_000;
 const idPattern = /^tiltyard-.+-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
@@ -69,7 +71,9 @@ export class RayPlatform implements Platform {
     const [, number] = idPattern.exec(assigned?.name ?? id) ?? [];
     const jobId = assigned?.jobId ?? details.metadata?.tiltyard_job;
     if (number === undefined || !isJobId(jobId)) return [];
-    return [{ jobId, number: Number(number), state: states[details.status], message: firstLineOf(details) }];
+    const state = states[details.status];
+    const endedAtMillis = details.end_time ?? undefined;
+    return [{ jobId, number: Number(number), state, message: firstLineOf(details), endedAtMillis }];
   }
 
   /**
@@ -115,7 +119,12 @@ export class RayPlatform implements Platform {
       throw new NeedsError(
         `cluster: ${JSON.stringify(cluster)} is unknown: this runner has one Ray. Leave cluster out`,
       );
-    const { env, headImage, workerImage } = runtimeOf(manifest);
+    const { env, secretEnv, headImage, workerImage } = runtimeOf(manifest);
+    const [secret] = Object.keys(secretEnv);
+    if (secret !== undefined)
+      throw new NeedsError(
+        `manifest: env_vars.${secret} is in a Secret of Kubernetes, where the jobs of this runner do not run: set the variable for its Ray`,
+      );
     if (headImage !== undefined || workerImage !== undefined)
       throw new NeedsError("manifest: this Ray does not run in a container, so it cannot use another image");
     const ray = await this.#options.ray();
@@ -152,15 +161,25 @@ export class RayPlatform implements Platform {
   }
 
   async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): Promise<void> {
+    await this.#unlessMissing((jobs) => jobs.stop(this.#submissionOf(jobId, number)));
+  }
+
+  /**
+   * Deletes the job from Ray some time after its end, because Ray keeps and lists all jobs. Until then,
+   * `tiltyard ray job logs` shows it.
+   */
+  async forget({ jobId, number, endedAtMillis = 0 }: PlatformAttempt): Promise<void> {
+    if (Date.now() - endedAtMillis < keptMs) return;
+    await this.#unlessMissing((jobs) => jobs.delete(this.#submissionOf(jobId, number)));
+  }
+
+  async #unlessMissing(request: (jobs: JobsApi) => Promise<void>): Promise<void> {
     try {
-      await (await this.#options.ray()).jobs.stop(this.#submissionOf(jobId, number));
+      await request((await this.#options.ray()).jobs);
     } catch (error) {
       if (!(error instanceof JobError && error.message.includes("does not exist"))) throw error;
     }
   }
-
-  /** Does nothing, because Ray deletes its jobs itself; until then, `tiltyard ray job logs` shows them. */
-  async forget(): Promise<void> {}
 
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     try {

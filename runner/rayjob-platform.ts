@@ -48,6 +48,8 @@ export interface RayJobOptions {
   readonly templates: ReadonlyMap<string, ClusterParameters>;
   /** The queue of Kueue; undefined without one. */
   readonly queue: string | undefined;
+  /** The Secrets of the namespace whose keys jobs may have as variables. */
+  readonly jobSecrets: readonly string[];
   /** The team of the jobs; undefined for jobs of no team. */
   readonly team?: string | undefined;
   readonly catalogUrl: string;
@@ -164,11 +166,22 @@ export class RayJobPlatform implements Platform {
     return team === undefined ? {} : { TILTYARD_SYSTEM_NAMESPACE: formatIdentifier([team, "__system"]) };
   }
 
+  /** Requires that all Secrets of a manifest are ones that the operator has named. @throws NeedsError */
+  #requireAllowed({ secretEnv }: Runtime): void {
+    const { jobSecrets } = this.#options;
+    for (const [variable, { name }] of Object.entries(secretEnv))
+      if (!jobSecrets.includes(name))
+        throw new NeedsError(
+          `manifest: env_vars.${variable}: the operator allows jobs no Secret ${name}: ask for it in jobSecrets of the runner, which has: ${jobSecrets.join(", ") || "none"}`,
+        );
+  }
+
   /** Returns the RayJob of an attempt. @throws NeedsError */
   #rayJobOf(job: StartableJob, number: number): RayJobObject {
     const { queue, catalogUrl, leaseSeconds } = this.#options;
     const name = nameOf(job.id, number);
     const runtime = runtimeOf(job.parameters.manifest);
+    this.#requireAllowed(runtime);
     const cluster = { ...withImages(this.#templateOf(job), runtime), catalogUrl };
     const env = { ...cluster.env, ...autoscaling(cluster), ...this.#records };
     return {
@@ -188,7 +201,13 @@ export class RayJobPlatform implements Platform {
         // The runner retries jobs itself, because it also considers heartbeats.
         backoffLimit: 0,
         shutdownAfterJobFinishes: true,
-        rayClusterSpec: rayClusterSpec({ ...cluster, catalogKeySecret: name, env }, { isOfOneJob: true }),
+        rayClusterSpec: rayClusterSpec(
+          { ...cluster, catalogKeySecret: name, env },
+          {
+            isOfOneJob: true,
+            secretEnv: runtime.secretEnv,
+          },
+        ),
       },
     };
   }

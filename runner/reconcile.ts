@@ -55,6 +55,11 @@ export class Reconciler {
   readonly #served = new Map<string, number>();
   /** The latest attempts on this platform of jobs whose end is not logged yet. */
   readonly #followed = new Map<string, number>();
+  /**
+   * The latest attempts of jobs that are not on the platform and have not started. A runner that died may have left a key
+   * there. Undefined before the first pass.
+   */
+  #unsubmitted: ReadonlyMap<string, number> | undefined;
 
   constructor(
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
@@ -89,6 +94,7 @@ export class Reconciler {
       if (!ids.has(job)) await this.#isolate(endKey(job), job, () => this.#logEnd(job));
     for (const { jobId, number } of attempts)
       if (ids.has(jobId)) this.#followed.set(jobId, Math.max(number, this.#followed.get(jobId) ?? 0));
+    await this.#removeUnsubmitted(open, attempts);
     const waiting: OpenJob[] = [];
     const busy: OpenJob[] = [];
     for (const job of open) {
@@ -140,6 +146,30 @@ export class Reconciler {
     this.#log({ job: job.id, text: formatError(error) });
     await this.#jobs.fail(job.id, number, { reason: reasonOf(error) });
     return true;
+  }
+
+  /** Removes what unsubmitted attempts of ended jobs left on the platform. */
+  async #removeUnsubmitted(open: readonly OpenJob[], attempts: readonly PlatformAttempt[]): Promise<void> {
+    const before = this.#unsubmitted ?? new Map(await this.#jobs.listUnstarted());
+    const present = new Set(attempts.map(attemptKey));
+    const next = new Map(
+      open
+        .filter(({ id, attempt, started_at_millis: started }) => {
+          const key = attemptKey({ jobId: id, number: attempt });
+          return attempt > 0 && started === undefined && !present.has(key);
+        })
+        .map(({ id, attempt }) => [id, attempt]),
+    );
+    const ids = new Set(open.map(({ id }) => id));
+    for (const [jobId, number] of before) {
+      if (ids.has(jobId) || present.has(attemptKey({ jobId, number }))) continue;
+      const removed = await this.#isolate(endKey(jobId), jobId, async () => {
+        await this.#platform.stop({ jobId, number });
+        return true;
+      });
+      if (removed === undefined) next.set(jobId, number);
+    }
+    this.#unsubmitted = next;
   }
 
   async #logEnd(job: string): Promise<void> {
@@ -349,6 +379,10 @@ function needsCapacity({ state, waitReason }: PlatformAttempt): boolean {
 
 function capacityKey({ jobId, number }: PlatformAttempt): string {
   return `capacity ${jobId} ${number}`;
+}
+
+function attemptKey({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">): string {
+  return `${jobId} ${number}`;
 }
 
 function observeKey(id: string): string {

@@ -41,7 +41,7 @@ export class Dashboard {
   }
 
   /** Sends a request. @returns The body of the response. @throws JobError */
-  request(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
+  request(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: object): Promise<string> {
     return pRetry(() => this.#requestOnce(method, path, body), {
       ...retries,
       shouldRetry: ({ error }) => error instanceof JobError && isStarting(error),
@@ -71,7 +71,7 @@ export class Dashboard {
     }
   }
 
-  async #requestOnce(method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<string> {
+  async #requestOnce(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: object): Promise<string> {
     const { request } = await import("undici");
     const isBytes = body instanceof Uint8Array;
     const answer = await request(this.url + path, {

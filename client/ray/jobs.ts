@@ -107,6 +107,11 @@ export class JobsApi {
     await this.#dashboard.request("POST", `${pathOf(id)}/stop`);
   }
 
+  /** Deletes an ended job. @throws JobError */
+  async delete(id: string): Promise<void> {
+    await this.#dashboard.request("DELETE", pathOf(id));
+  }
+
   async #upload(folder: string): Promise<string> {
     const { uri, content } = packWorkingDirectory(folder);
     const path = `/api/packages/${uri.replace("://", "/")}`;

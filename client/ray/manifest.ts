@@ -93,10 +93,17 @@ export function rayClusterManifest(
  * Returns the specification of a cluster, for a RayCluster or for the cluster of a RayJob.
  *
  * @param options.isOfOneJob A failed head is not restarted, because the only job is lost with it.
+ * @param options.secretEnv The variables of all pods whose values are keys of Secrets of the namespace.
  */
 export function rayClusterSpec(
   parameters: ClusterParameters,
-  { isOfOneJob = false }: { readonly isOfOneJob?: boolean } = {},
+  {
+    isOfOneJob = false,
+    secretEnv = {},
+  }: {
+    readonly isOfOneJob?: boolean;
+    readonly secretEnv?: Readonly<Record<string, { readonly name: string; readonly key: string }>>;
+  } = {},
 ): Readonly<Record<string, unknown>> {
   const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
   return {
@@ -121,7 +128,7 @@ export function rayClusterSpec(
     headGroupSpec: {
       serviceType: "ClusterIP",
       rayStartParams: { "dashboard-host": "0.0.0.0", "num-cpus": "0" },
-      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, isOfOneJob }),
+      template: podTemplate(parameters, { ...headGroup, kind: "head", numGpus: 0, isOfOneJob, secretEnv }),
     },
     workerGroupSpecs: workerGroups.map((worker) => ({
       groupName: worker.name,
@@ -130,7 +137,7 @@ export function rayClusterSpec(
       maxReplicas: worker.maxReplicas,
       idleTimeoutSeconds: worker.idleTimeoutSeconds,
       rayStartParams: {},
-      template: podTemplate(parameters, { ...worker, kind: "worker", isOfOneJob }),
+      template: podTemplate(parameters, { ...worker, kind: "worker", isOfOneJob, secretEnv }),
     })),
   };
 }
@@ -151,6 +158,7 @@ interface PodGroup {
   readonly affinity?: V1Affinity | undefined;
   readonly topologySpreadConstraints: readonly V1TopologySpreadConstraint[];
   readonly isOfOneJob: boolean;
+  readonly secretEnv: Readonly<Record<string, { readonly name: string; readonly key: string }>>;
 }
 
 function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTemplateSpec {
@@ -307,7 +315,14 @@ function environment(parameters: ClusterParameters, group: PodGroup): V1EnvVar[]
     ...parameters.env,
     ...group.env,
   };
-  const plain = Object.entries(values).map(([name, value]): V1EnvVar => ({ name, value }));
+  const { secretEnv } = group;
+  const plain = [
+    ...Object.entries(values).flatMap(([name, value]) => (Object.hasOwn(secretEnv, name) ? [] : [{ name, value }])),
+    ...Object.entries(secretEnv).map(([name, secretKeyRef]) => ({
+      name,
+      valueFrom: { secretKeyRef: { ...secretKeyRef } },
+    })),
+  ];
   if (catalogKeySecret === undefined || "TILTYARD_API_KEY" in values) return plain;
   const secretKeyRef = { name: catalogKeySecret, key: "apiKey" };
   return [...plain, { name: "TILTYARD_API_KEY", valueFrom: { secretKeyRef } }];

@@ -1,6 +1,6 @@
 import { ParameterError, parseJobCluster } from "@tiltyard/protocol";
 import { z } from "zod";
-import { dnsLabel } from "./setting-types.ts";
+import { dnsLabel, objectName } from "./setting-types.ts";
 
 /** The parameters of a job's Ray cluster that the stack or the job determines. */
 const determined = [
@@ -53,6 +53,8 @@ export const Runner = z.strictObject({
     default: { worker_groups: [{}] },
     gpu: { worker_groups: [{ num_gpus: 1 }] },
   }),
+  /** The Secrets whose keys manifests of jobs may name, in the namespaces of Ray and of each team. */
+  jobSecrets: z.array(objectName).default([]),
   /** The queue of Kueue, which then admits each job. */
   queue: dnsLabel.optional(),
   maxJobs: z.int().positive().default(10),

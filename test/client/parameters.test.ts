@@ -127,7 +127,7 @@ describe("the parameters of a Ray cluster", () => {
     expect(() => parseParameters(options)).toThrow(problem);
   });
 
-  test("of the placement of pods have Kubernetes' own names and rules", () => {
+  test("place pods with Kubernetes' own names and rules", () => {
     const content = parseYaml(`
       name: a
       image_pull_secrets: [registry]

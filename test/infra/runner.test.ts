@@ -153,6 +153,7 @@ describe("the settings of a runner", () => {
       "runner.rayClusters.gpu.ray_version: must be 2.43 or later",
     ],
     [{ maxJobs: 0 }, "runner.maxJobs"],
+    [{ jobSecrets: ["Hugging/Face"] }, "runner.jobSecrets"],
     [{ capacityTimeoutMinutes: 0 }, "runner.capacityTimeoutMinutes"],
   ])("are refused when they cannot work: %j", async (runner, problem) => {
     await expect(withRunner(runner)).rejects.toThrow(problem);

@@ -56,6 +56,42 @@ test("lists no jobs of others on its Ray, whatever they name as their job", asyn
   }
 });
 
+test("deletes a job from its Ray an hour after its end", async () => {
+  const dashboard = await startTestDashboard();
+  try {
+    const ray = { dashboardUrl: dashboard.url, jobs: new JobsApi(dashboard.url, undefined) };
+    const options = { catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 0 };
+    const platform = new RayPlatform({ ...options, ray: async () => ray });
+    await platform.start({ job: openJob("ns"), number: 1, apiKey: "k" });
+    const [submitted] = dashboard.jobs.values();
+    const forget = async (minutes: number) => {
+      Object.assign(submitted ?? {}, { endTime: Date.now() - 60_000 * minutes });
+      const [attempt] = await platform.list();
+      if (attempt === undefined) throw new Error("there is an attempt");
+      await platform.forget(attempt);
+      await platform.forget(attempt);
+    };
+    await forget(59);
+    expect(dashboard.jobs.size).toBe(1);
+    await forget(61);
+    expect(dashboard.jobs.size).toBe(0);
+  } finally {
+    await dashboard.stop();
+  }
+});
+
+test("refuses a Secret of Kubernetes, where its Ray does not run", async () => {
+  const platform = new RayPlatform({
+    ray: () => Promise.reject(new Error("no Ray is needed for this")),
+    catalogUrl: "http://127.0.0.1:2333",
+    leaseSeconds: 20,
+    standbyMs: 0,
+  });
+  const manifest = JSON.stringify({ env_vars: { HF_TOKEN: "secret://hugging-face/token" } });
+  const job = { ...openJob("ns"), parameters: { column: "c", manifest } };
+  await expect(platform.start({ job, number: 1, apiKey: "k" })).rejects.toThrow(/env_vars.HF_TOKEN is in a Secret/);
+});
+
 test("refuses a Ray cluster of an unknown name, because it has one Ray", async () => {
   const platform = new RayPlatform({
     ray: () => Promise.reject(new Error("no Ray is needed for this")),

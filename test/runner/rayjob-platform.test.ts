@@ -26,6 +26,7 @@ function platform(changes: Partial<RayJobOptions> = {}): RayJobPlatform {
       ["gpu", parseParameters({ name: "gpu", workerGroups: [{ numGpus: 1 }] })],
     ]),
     queue: undefined,
+    jobSecrets: ["hugging-face", "other"],
     catalogUrl: "http://tiltyard-catalog:2333",
     leaseSeconds: 60,
     ...changes,
@@ -270,6 +271,25 @@ describe("a job on Kubernetes", () => {
     expect(JSON.parse(runtimeEnvYAML)).toEqual({ pip: ["numpy==2.1.3"], env_vars: {} });
     const groups = [rayClusterSpec.headGroupSpec, ...rayClusterSpec.workerGroupSpecs];
     expect(groups.map(({ template }) => template.spec.containers[0].image)).toEqual(["ours:head", "ours:worker"]);
+  });
+
+  test("has variables from the Secrets that the operator allows, and from no others", async () => {
+    const withSecret = (name: string) => {
+      const manifest = JSON.stringify({ env_vars: { MODEL: "small", HF_TOKEN: `secret://${name}/token` } });
+      return { ...job, parameters: { column: "c", manifest } };
+    };
+    await platform().start({ job: withSecret("hugging-face"), number: 1, apiKey: "k" });
+    const { runtimeEnvYAML, rayClusterSpec } = objects.get(`rayjobs ${name}`).spec;
+    expect(JSON.parse(runtimeEnvYAML)).toEqual({ env_vars: { MODEL: "small" } });
+    const secretKeyRef = { name: "hugging-face", key: "token" };
+    for (const { template } of [rayClusterSpec.headGroupSpec, ...rayClusterSpec.workerGroupSpecs])
+      expect(template.spec.containers[0].env).toContainEqual({ name: "HF_TOKEN", valueFrom: { secretKeyRef } });
+    // The key of another job, and a name of the prototype of objects.
+    for (const other of ["job-01a202d5-72e1-748d-90d9-eb704f5cc3f8-1", "constructor"])
+      await expect(platform().start({ job: withSecret(other), number: 2, apiKey: "k" })).rejects.toThrow(
+        `env_vars.HF_TOKEN: the operator allows jobs no Secret ${other}: ask for it in jobSecrets of the runner, which has: hugging-face, other`,
+      );
+    expect([...objects.keys()]).toEqual([`secrets ${name}`, `rayjobs ${name}`]);
   });
 
   test("starts, with a warning, if the RayJob cannot become the owner of its key", async () => {

@@ -26,6 +26,8 @@ class Imitation implements Platform {
   readonly stopped: string[] = [];
   readonly forgotten: string[] = [];
   output = "the last line";
+  /** The namespace of the test's jobs. */
+  namespace = "";
   readonly states = new Map<string, PlatformAttempt>();
   needs: string | undefined;
   failure: Error | undefined;
@@ -48,6 +50,8 @@ class Imitation implements Platform {
   }
 
   async stop({ jobId, number }: Pick<PlatformAttempt, "jobId" | "number">) {
+    // A new runner also removes what the jobs of other tests left.
+    if (!jobId.startsWith(`${this.namespace}$`)) return;
     this.stopped.push(`${jobId} ${number}`);
     this.become(jobId, number, "ended");
   }
@@ -97,6 +101,7 @@ async function yard(): Promise<Yard> {
   const management = createManagementClient({ url: catalog.url, apiKey: catalog.adminKey });
   const access = { url: catalog.url, apiKey: await catalog.keyFor("runner", { $: "runner" }) };
   const id = await createFilms(catalog);
+  platform.namespace = id[0] ?? "";
   const columns = ["a", "a1", "a2", "a3", "b", "b1", "b2"];
   await catalog.call("alterTableAddColumns", {
     id,
@@ -130,6 +135,27 @@ async function yard(): Promise<Yard> {
     },
   };
 }
+
+describe("the key that a runner created before it died", () => {
+  test("is removed when its job is canceled before the submission, also without a runner", async () => {
+    await using each = await yard();
+    const runner = each.runner();
+    const [seen, unseen, begun] = [await each.open("a"), await each.open("a1"), await each.open("a2")];
+    for (const job of [seen, unseen, begun]) await each.claim(job, {});
+    await runner.reconcile();
+    expect(each.platform.stopped).toEqual([]);
+    await each.begin(begun);
+    await each.cancel(seen);
+    await runner.reconcile();
+    await runner.reconcile();
+    expect(each.platform.stopped).toEqual([`${seen} 1`]);
+    await each.cancel(unseen);
+    await each.cancel(begun);
+    await each.runner().reconcile();
+    expect(each.platform.stopped).toContain(`${unseen} 1`);
+    expect(each.platform.stopped).not.toContain(`${begun} 1`);
+  });
+});
 
 const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.parameters.column);
 

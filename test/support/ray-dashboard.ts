@@ -28,6 +28,8 @@ export interface TestJob {
   readonly logs: string[];
   readonly statuses: string[];
   readonly message?: string;
+  /** The time of its end in milliseconds since 1970. */
+  endTime?: number;
 }
 
 export async function startTestDashboard(): Promise<TestDashboard> {
@@ -65,6 +67,7 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       status: next(job.statuses),
       message: job.message ?? "it ended so",
       metadata: job.metadata,
+      end_time: job.endTime ?? null,
     });
     if (path === "/api/jobs/")
       return void answer(
@@ -78,6 +81,10 @@ export async function startTestDashboard(): Promise<TestDashboard> {
     if (what === "stop") {
       job.statuses.splice(0, job.statuses.length, "STOPPED");
       return void answer(200, { stopped: true });
+    }
+    if (request.method === "DELETE") {
+      dashboard.jobs.delete(id);
+      return void answer(200, {});
     }
     answer(200, details(id, job));
   });

@@ -114,7 +114,9 @@ function createFile(name: string, place: Place, child: Child): pulumi.Output<str
     name,
     {
       metadata: { namespace: catalog.namespace, labels },
-      data: { "runner.yaml": pulumi.jsonStringify({ rayClusters, teams }, undefined, 2) },
+      data: {
+        "runner.yaml": pulumi.jsonStringify({ rayClusters, teams, jobSecrets: settings.jobSecrets }, undefined, 2),
+      },
     },
     child,
   ).metadata.name;
