@@ -7,7 +7,12 @@ import type { Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import { findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
-import { setTableProperties, type TableRecord, withProtectionOf } from "../store/tables.ts";
+import {
+  type NewTable as NamedTable,
+  setTableProperties,
+  type TableRecord,
+  withProtectionOf,
+} from "../store/tables.ts";
 import { type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import { recordTable } from "../tables/new-table.ts";
 import { commitTogether } from "./commit.ts";
@@ -25,10 +30,7 @@ export interface BranchChange extends TableChange {
   readonly alongside?: (session: Session, table: TableRecord) => Promise<void>;
 }
 
-export interface NewTable {
-  readonly location: Location;
-  readonly properties: Readonly<Record<string, string>>;
-}
+export type NewTable = Omit<NamedTable, "identifier">;
 
 /** The commits of one operation, sequential or all at once. */
 export interface Commits {

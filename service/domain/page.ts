@@ -109,7 +109,7 @@ function lengthOf(value: unknown): number {
 }
 
 function readToken<Key>({ name, key, takesKeys = false }: List<Key>, token: string): Key {
-  const decoded = decode(token);
+  const decoded = jsonOrUndefined(Buffer.from(token, "base64url").toString("utf8"));
   const own = z.tuple([z.literal(name), key]).safeParse(decoded);
   if (own.success) return own.data[1];
   const given = key.safeParse(token);
@@ -117,9 +117,10 @@ function readToken<Key>({ name, key, takesKeys = false }: List<Key>, token: stri
   throw new CatalogError("InvalidInput", "page_token: is not a token of this list");
 }
 
-function decode(token: string): unknown {
+/** Parses a text that may be no JSON; undefined then. */
+export function jsonOrUndefined(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -10,6 +10,7 @@ import {
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
+import { jsonOrUndefined } from "./page.ts";
 import type { Caller } from "./transaction.ts";
 
 const Policy = z.object(TablePolicy);
@@ -69,7 +70,7 @@ export function scheduleOf(
   return policy[kind === "compact" || kind === "clean_up" ? policyNames[kind] : "auto_refresh"]?.schedule;
 }
 
-/** Registers the automations of a policy and deletes others. @throws CatalogError InvalidInput if it is invalid. */
+/** Registers just the automations of a policy. @returns The updated table. @throws CatalogError InvalidInput */
 export async function applyPolicy(session: Session, table: TableRecord, { principal }: Pick<Caller, "principal">) {
   const { auto_compact, auto_build_index = [], auto_clean_up } = policyIn(table.properties);
   const wanted = [
@@ -89,12 +90,8 @@ export async function applyPolicy(session: Session, table: TableRecord, { princi
 }
 
 function parseJson(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new CatalogError(
-      "InvalidInput",
-      `properties.${name}: is not JSON. docs/guides/tables.md describes its fields`,
-    );
-  }
+  const problem = `properties.${name}: is not JSON. docs/guides/tables.md describes its fields`;
+  const value = jsonOrUndefined(text);
+  if (value === undefined) throw new CatalogError("InvalidInput", problem);
+  return value;
 }

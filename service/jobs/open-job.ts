@@ -7,7 +7,6 @@ import type { Store } from "../store/store.ts";
 import { type NewJob, type OpenJobMaxima, prepareJob, requireNameable } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
 
-/** The dependencies of requests for jobs. */
 export interface JobParts {
   readonly store: Store;
   readonly openJobMaxima: OpenJobMaxima;

@@ -43,11 +43,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
   }
 
   /** Writes an object. @returns False if the object has another generation; the generation of a missing object is 0. */
-  async function putIf(
-    ifGenerationMatch: number | string,
-    key: string,
-    content: string | Uint8Array,
-  ): Promise<boolean> {
+  async function putIf(ifGenerationMatch: number | string, key: string, content: string | Uint8Array) {
     try {
       await bucket.file(key).save(content, { resumable: false, preconditionOpts: { ifGenerationMatch } });
       return true;

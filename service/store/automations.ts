@@ -58,12 +58,7 @@ export async function listSourcesOf({ db }: Session, viewId: number): Promise<nu
 type Key = Pick<Automation, "tableId" | "kind" | "target">;
 
 /** Records the rows that the next job need not see. @param sinceMillis The time at which a job for them was opened. */
-export async function noteSeen(
-  { db }: Session,
-  key: Key,
-  { version, fragment }: Seen,
-  sinceMillis?: number,
-): Promise<void> {
+export async function noteSeen({ db }: Session, key: Key, { version, fragment }: Seen, sinceMillis?: number) {
   await db
     .updateTable("automations")
     .set({

@@ -3,10 +3,8 @@ import type { ProgressSample, RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
 
-/** An attempt at a job. */
 export type AttemptRecord = RecordOf<"jobAttempts">;
 
-/** Inserts an attempt that has not started. */
 export async function insertAttempt(
   { db }: Session,
   attempt: Pick<AttemptRecord, "jobId" | "number" | "claimedAtMillis" | "platform">,
@@ -44,7 +42,6 @@ export async function deleteAttempt({ db }: Session, job: string, number: number
   await db.deleteFrom("jobAttempts").where("jobId", "=", job).where("number", "=", number).execute();
 }
 
-/** Lists the attempts at a job, the earliest first. */
 export async function listAttempts({ db }: Session, job: string): Promise<AttemptRecord[]> {
   return db.selectFrom("jobAttempts").selectAll().where("jobId", "=", job).orderBy("number").execute();
 }
@@ -61,7 +58,6 @@ export async function runningMillis({ db }: Session, job: string): Promise<numbe
   return Number(millis ?? 0);
 }
 
-/** Returns the progress of an attempt over time. */
 export async function listSamples({ db }: Session, job: string, number: number): Promise<readonly ProgressSample[]> {
   const row = await db
     .selectFrom("jobAttempts")
