@@ -81,7 +81,7 @@ async function checkRunner({ apiKey, management, problem }: Tools): Promise<Outc
   if (first === undefined) return ok("no job waits for a runner");
   const table = formatIdentifier(first.objects[0] ?? []);
   return warning(
-    `no runner has claimed ${waiting.length} jobs; the oldest is ${first.job_id} on ${table}`,
+    `no runner has claimed ${waiting.length} ${waiting.length === 1 ? "job" : "jobs"}; the oldest is ${first.job_id} on ${table}`,
     "is one connected, and below its limit of jobs? Start one: tiltyard runner --local",
   );
 }

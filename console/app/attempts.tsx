@@ -1,7 +1,7 @@
 import { durationText, isOpen } from "@tiltyard/protocol";
 import { useEffect, useState } from "preact/hooks";
 import type { AnswerTo, JobSummary } from "./api.ts";
-import { counted, dateAndTime } from "./format.ts";
+import { amount, counted, dateAndTime } from "./format.ts";
 import { useCall } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
 import { type Children, Hint, Loaded, Mono, type Row, Section, Table, unsupported, words } from "./view.tsx";
@@ -135,7 +135,7 @@ export function Throughput({ attempts }: { readonly attempts: readonly Attempt[]
   const millis = last.at_millis - first.at_millis;
   if (rows <= 0 || millis <= 0) return null;
   const rate = counted(Math.round((rows * 1000) / millis));
-  const text = `${counted(rows)} rows in ${durationText(millis / 1000)}, ${rate} rows/s`;
+  const text = `${amount(rows, "row")} in ${durationText(millis / 1000)}, ${rate} rows/s`;
   const points = samples.map(
     (sample) =>
       `${(100 * (sample.at_millis - first.at_millis)) / millis},${30 - (30 * (sample.rows_committed - first.rows_committed)) / rows}`,

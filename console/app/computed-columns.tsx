@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/preact-query";
 import { delimiterFor, functionBindingKey, type Identifier } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
-import { inBackticks } from "./format.ts";
+import { amount, counted, inBackticks } from "./format.ts";
 import { ProgressBar } from "./progress.tsx";
 import { useAction } from "./queries.ts";
 import { goTo } from "./routes.ts";
@@ -110,21 +110,22 @@ export function Filled({ id, column }: { readonly id: Identifier; readonly colum
   const { data, error } = useQuery({
     queryKey: ["filled", id, column],
     queryFn: ({ signal }) => {
-      const counted = lastCount
+      const counting = lastCount
         .catch(() => {})
         .then(async () => ({
           all: await call("countTableRows", { id }, signal),
           missing: await call("countTableRows", { id, predicate }, signal),
         }));
-      lastCount = counted;
-      return counted;
+      lastCount = counting;
+      return counting;
     },
   });
   const label = `Rows of ${column} that are filled`;
   if (error !== null) return <span class="hint">Not counted: {messageOf(error)}</span>;
   if (data === undefined) return <ProgressBar label={label} words="counting" />;
   const { all, missing } = data;
-  const words = missing === 0 ? `all ${all} rows filled` : `${missing} of ${all} rows not filled`;
+  const words =
+    missing === 0 ? `${amount(all, "row")}, all filled` : `${counted(missing)} of ${amount(all, "row")} not filled`;
   return <ProgressBar label={label} words={words} done={all - missing} total={all} />;
 }
 

@@ -243,8 +243,11 @@ export function whatChanged(of: Version, before: Version | undefined): string {
   const { version, num_rows: now } = of;
   const earlier = version === 1 ? 0 : before?.version === version - 1 ? before.num_rows : undefined;
   const net = now === undefined || earlier === undefined ? 0 : now - earlier;
-  const rows = net === 0 ? "" : net > 0 ? `${amount(net, "row")} added` : `${amount(-net, "row")} deleted`;
-  return [kindOf(of), rows].filter(Boolean).join(" · ");
+  const kind = kindOf(of);
+  const [, verb] = /^rows (inserted|appended|deleted)$/.exec(kind) ?? [];
+  if (net !== 0 && verb !== undefined) return `${amount(Math.abs(net), "row")} ${verb}`;
+  const rows = net === 0 ? "" : `${amount(Math.abs(net), "row")} ${net > 0 ? "added" : "deleted"}`;
+  return [kind, rows].filter(Boolean).join(" · ");
 }
 
 /** A principal, with a link to the job that acts in its name. */

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job, type JobSummary } from "./api.ts";
 import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
 import { may } from "./caller.ts";
-import { ago, counted, dateAndTime, nameOf } from "./format.ts";
+import { ago, amount, counted, dateAndTime, nameOf } from "./format.ts";
 import { JobProgress } from "./progress.tsx";
 import { polling, staleness, useAction, useAnnounced, useCall, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
@@ -226,7 +226,10 @@ function JobFacts({ job }: { readonly job: Job }) {
   const at = (millis: number) => `${dateAndTime(millis)}, ${ago(millis)}`;
   const shortened = Object.entries(parameters).map(
     ([name, text]) =>
-      [name, text.length > shownMax ? `${text.slice(0, shownMax)}… (${text.length} characters)` : text] as const,
+      [
+        name,
+        text.length > shownMax ? `${text.slice(0, shownMax)}… (${amount(text.length, "character")})` : text,
+      ] as const,
   );
   const result = Object.entries(job.result).map(([name, count]) => [name, counted(count)] as const);
   const facts: [string, Children][] = [

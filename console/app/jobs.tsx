@@ -147,7 +147,10 @@ function JobTable({
               <Mono>{nameOf(job.objects[0] ?? [])}</Mono>
             </small>
           </div>,
-          <JobProgress label={`Progress of ${idOf(namespace, job).at(-1)}`} job={job} />,
+          <>
+            <JobProgress label={`Progress of ${idOf(namespace, job).at(-1)}`} job={job} />
+            {!isOpen(job) && job.reason && <p class="reason hint">{job.reason}</p>}
+          </>,
           <Mono>{job.principal}</Mono>,
           <Time at={isOpen(job) ? job.created_at_millis : job.updated_at_millis} />,
         ],

@@ -3,7 +3,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "./api.ts";
 import { entriesOf } from "./caller.ts";
-import { nameOf } from "./format.ts";
+import { amount, nameOf } from "./format.ts";
 import { useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
 import { type Children, Empty, Field, Hint, Icon, Input, Loaded, Section } from "./view.tsx";
@@ -98,7 +98,7 @@ function Found({ within, name }: { readonly within: readonly Identifier[]; reado
       {({ namespaces, tables, columns }) => (
         <>
           <p class="visually-hidden" role="status">
-            {`${namespaces.length} namespaces, ${tables.length} tables, ${columns.length} columns.`}
+            {`${amount(namespaces.length, "namespace")}, ${amount(tables.length, "table")}, ${amount(columns.length, "column")}.`}
           </p>
           {namespaces.length > 0 && (
             <Section title="Namespaces">

@@ -2,7 +2,7 @@ import { type Identifier, openStatuses, transactionStatuses } from "@tiltyard/pr
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { AnswerTo } from "./api.ts";
 import { type Chosen, Filtered } from "./filters.tsx";
-import { dateAndTime, nameOf } from "./format.ts";
+import { amount, dateAndTime, nameOf } from "./format.ts";
 import { Pages } from "./list.tsx";
 import { itemsOf, polling, staleness, useList, useTitle } from "./queries.ts";
 import type { PageProps } from "./routes.ts";
@@ -142,7 +142,7 @@ function useFresh(items: readonly Transaction[] | undefined): ReadonlySet<string
     const isNew = (each: Transaction) =>
       !known.has(each.transaction_id) && each.created_at_millis >= newest.created_at_millis;
     const added = items.filter(isNew).map((each) => each.transaction_id);
-    if (added.length > 0) announce(`${added.length} new ${added.length === 1 ? "transaction" : "transactions"}.`);
+    if (added.length > 0) announce(`${amount(added.length, "new transaction")}.`);
     setFresh(new Set(added));
   }, [signature]);
   return fresh;

@@ -519,10 +519,10 @@ describe("a table", () => {
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/changing?show=history");
     const version = (n: number) => page.locator("li.version").filter({ hasText: `Version ${n}` });
-    await version(2).getByText("rows inserted · 2 rows added").waitFor();
+    await version(2).getByText("2 rows inserted").waitFor();
     await version(1).getByText("created the table · 3 rows added").waitFor();
     await version(2).getByText("loader").waitFor();
-    await version(3).getByText("rows deleted · 3 rows deleted").waitFor();
+    await version(3).getByText("3 rows deleted", { exact: true }).waitFor();
     await version(3).getByRole("button", { name: "Version 3" }).click();
     await version(3).getByText("3 rows deleted · 2 rows in all").waitFor();
     await version(4).getByRole("button", { name: "Version 4" }).click();
