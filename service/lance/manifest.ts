@@ -20,6 +20,8 @@ export const ofManifest = {
   nextRowId: 14,
   basePaths: 18,
   transactionSection: 21,
+  /** The position of the transaction in manifests of Lance 14. */
+  transactionPosition: 23,
 } as const;
 const ofField = { name: 2, id: 3, parentId: 4, logicalType: 5, metadata: 10 } as const;
 const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
@@ -83,17 +85,16 @@ export const unknownSummary: VersionSummary = { lanceOperation: undefined, rowCo
 export function summaryOf(file: Uint8Array): VersionSummary {
   if (!isLanceFile(file)) return unknownSummary;
   try {
-    let rowCount: number | undefined = 0;
     let lanceOperation: string | undefined;
+    // The other section is a list of indices, whose field has a low number.
+    for (const { content } of readFile(file).sections)
+      for (const { number } of eachField(content)) lanceOperation ??= lanceOperations[number - firstOperation];
+    let rowCount: number | undefined = 0;
     const reader = new BinaryReader(manifestIn(file));
     eachNumber(reader, reader.len, (number) => {
-      if (number === ofManifest.fragments) {
-        const rows = rowsOf(reader);
-        rowCount = rowCount === undefined || rows === undefined ? undefined : rowCount + rows;
-      } else if (number === ofManifest.transactionSection)
-        for (const { number } of eachField(sectionAt(file, Number(reader.uint64()))))
-          lanceOperation = lanceOperations[number - firstOperation] ?? lanceOperation;
-      else return false;
+      if (number !== ofManifest.fragments) return false;
+      const rows = rowsOf(reader);
+      rowCount = rowCount === undefined || rows === undefined ? undefined : rowCount + rows;
       return true;
     });
     // A forged manifest may have any numbers.
@@ -146,6 +147,7 @@ const fieldsIndependentOfRows: ReadonlySet<number> = new Set([
   ofManifest.writerVersion,
   ofManifest.nextRowId,
   ofManifest.transactionSection,
+  ofManifest.transactionPosition,
 ]);
 
 /**
@@ -310,13 +312,6 @@ function eachManifestField(file: Uint8Array): Generator<Field, undefined> {
 function manifestIn(file: Uint8Array): Uint8Array {
   const bytes = bufferOf(file);
   return bytes.subarray(positionOf(bytes) + lengthBytes, bytes.length - footerBytes);
-}
-
-/** Returns the content of the section at a position. @throws RangeError for a position outside of the file */
-function sectionAt(file: Uint8Array, start: number): Uint8Array {
-  const bytes = bufferOf(file);
-  const contentStart = start + lengthBytes;
-  return bytes.subarray(contentStart, contentStart + bytes.readUInt32LE(start));
 }
 
 function positionOf(bytes: Buffer): number {
