@@ -21,11 +21,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/**
- * Starts the catalog: opens and migrates its database, listens, and resumes the deferred work of an earlier run.
- *
- * @throws Error if the database is unavailable or unusable, or if the port is in use.
- */
+/** Starts the catalog and its deferred work. @throws Error if its database or its port is unavailable. */
 export async function startService(config: Config, log: Log, replacements: Replacements = {}): Promise<RunningService> {
   const { auth, limits, warehouse } = config;
   if (warehouse.scheme === "file") mkdirSync(`/${warehouse.path}`, { recursive: true });

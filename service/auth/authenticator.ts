@@ -26,21 +26,13 @@ export interface Principal {
 }
 
 export interface Authenticator {
-  /**
-   * Returns the principal of a credential.
-   *
-   * @throws CatalogError Unauthenticated if the credential is missing or invalid; ServiceUnavailable if the keys of the
-   * issuer cannot be fetched.
-   */
+  /** @throws CatalogError Unauthenticated for a missing or invalid credential; ServiceUnavailable of the issuer. */
   authenticate(credential: Credential | undefined): Promise<Principal>;
   /** Removes cached roles, so that the next request of the principal reads them from the database. */
   forgetRoles(name: string): void;
 }
 
-/**
- * @param verifyToken Verifies bearer tokens; undefined if the catalog itself issues them.
- * @param isolatedNamespaces The namespaces that contain their own Geneva records.
- */
+/** @param verifyToken Verifies bearer tokens; undefined if the catalog itself issues them. */
 export function createAuthenticator(
   store: Store,
   verifyToken: TokenVerifier | undefined,

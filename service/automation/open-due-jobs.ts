@@ -115,12 +115,7 @@ async function noteUndue({ store }: AutomationParts, automation: Automation, { v
   await store.write((session) => noteSeen(session, automation, { ...seen, version }));
 }
 
-/**
- * Opens a due job.
- *
- * @returns False if an open job may miss new rows because it is running or has other parameters, or if too many jobs are
- * open.
- */
+/** Opens a due job. @returns False if an open job may miss new rows, or if too many jobs are open. */
 async function openDue(
   parts: AutomationParts,
   table: TableRecord,

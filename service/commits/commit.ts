@@ -20,11 +20,7 @@ import { rollBack } from "./withdraw.ts";
  */
 export const versionsAtOnce = 8;
 
-/**
- * Work at the commit point, including the insertion of the audit record. It may run more than once.
- *
- * @returns The inserted or existing records. Their manifests are placed after the commit point.
- */
+/** Records versions and the audit at the commit point, perhaps more than once. They are placed afterwards. */
 type Apply = (session: Session) => Promise<readonly LocatedVersion[]>;
 
 /**
@@ -57,12 +53,7 @@ export interface Batch {
   readonly locking?: LockableTable | undefined;
 }
 
-/**
- * Commits all versions of a batch or none of them.
- *
- * @returns The placed versions: those of the entries, in order, and those of `apply`.
- * @throws like `commit`
- */
+/** Commits all versions of a batch or none. @returns Those of the entries and of `apply`. @throws like `commit` */
 export async function commitTogether(parts: CommitParts, batch: Batch) {
   const { audit, entries, apply, locking } = batch;
   if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(parts, apply, locking) };

@@ -33,10 +33,7 @@ export interface PreparedVersion extends ManifestNames {
   readonly summary: VersionSummary;
   /** The definition of the view that the table becomes; undefined if the version has none or that of its predecessor. */
   readonly view: NewDefinition | undefined;
-  /**
-   * The state of the branch when its latest version was known to be placed, which the commit follows; undefined if the
-   * commit follows changes of its own batch.
-   */
+  /** The state of the branch that the commit follows; undefined if it follows changes of its own batch. */
   readonly base: Base | undefined;
 }
 

@@ -55,12 +55,7 @@ export async function isWritten(parts: CommitParts, at: TableBranch): Promise<bo
   return latest !== undefined || (await catchUp(parts, at)) !== undefined;
 }
 
-/**
- * Reads records and finishes the unfinished ones, so that a reader never sees a version in doubt. Excludes withdrawn
- * records.
- *
- * @throws CatalogError ServiceUnavailable if a version cannot be finished now.
- */
+/** Reads records and finishes them, without withdrawn ones. @throws CatalogError ServiceUnavailable */
 async function readFinished(
   parts: CommitParts,
   location: Location,
@@ -104,12 +99,7 @@ export async function readVersions(parts: CommitParts, at: TableBranch, request:
   return { versions: items.map((record) => toTableVersion({ location: at.table.location, record })), ...page };
 }
 
-/**
- * Reads a placed version of a branch.
- *
- * @param version The number of the version; the latest if undefined.
- * @throws CatalogError TableVersionNotFound, ServiceUnavailable
- */
+/** Reads a placed version, by default the latest. @throws CatalogError TableVersionNotFound, ServiceUnavailable */
 export async function requireVersion(parts: CommitParts, at: TableBranch, version: number | undefined) {
   const { table, branch } = at;
   const read = async () => {

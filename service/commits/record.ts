@@ -99,10 +99,7 @@ async function isStillLatest(session: Session, at: BranchKey, base: Base): Promi
   return latest?.generation === base.generation && latest.version === base.highestVersion;
 }
 
-/**
- * Reports whether an earlier generation of the branch had the version with the manifest of a request. Each generation
- * reuses final names, so the identity of the content distinguishes manifests with one.
- */
+/** Reports whether an earlier generation had the version with this manifest, by its staged name or content. */
 async function wasDeleted(
   session: Session,
   of: { readonly tableId: number; readonly branch: string; readonly generation: number },

@@ -57,11 +57,7 @@ export function indexPolicyOf({ auto_build_index }: Policy, target: string) {
   return auto_build_index?.find(({ column }) => column === target);
 }
 
-/**
- * Returns the times at which the jobs of an automation may be opened; undefined for any time.
- *
- * @param policy The policy of the table, or of the view that is refreshed.
- */
+/** Returns the times of the jobs of an automation by the policy of the table, or of the refreshed view. */
 export function scheduleOf(
   { kind, target }: Pick<Automation, "kind" | "target">,
   policy: Policy,

@@ -83,12 +83,7 @@ export async function requireJob(session: Session, identifier: Identifier): Prom
 const branchLengthMax = 256;
 const valid = /^[\p{L}\p{N}._-]+(\/[\p{L}\p{N}._-]+)*$/u;
 
-/**
- * Returns the branch of a request. The name must follow Lance's rules, because it is a path below the table's `tree`
- * folder.
- *
- * @throws CatalogError InvalidInput for an invalid name.
- */
+/** Returns the branch of a request. @throws CatalogError InvalidInput for a name that Lance rejects. */
 export function branchOf(request: { readonly branch?: string | undefined }): string {
   return request.branch === undefined ? mainBranch : checkBranch(request.branch, "branch");
 }

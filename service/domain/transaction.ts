@@ -139,10 +139,7 @@ export async function carryOut<Result>(store: Store, audit: AuditEntry, work: ()
 /** Ignores a failure to record the outcome, which does not affect the result of the work. */
 function ignore(): void {}
 
-/**
- * Returns the properties of a transaction in responses. A job presents its parameters, in lists only its column, and its
- * reason as properties, in addition to those that clients have set.
- */
+/** Returns the properties in responses: those of clients and, of a job, also its parameters and its reason. */
 export function propertiesOf(record: TransactionRecord | JobSummaryRecord | JobRecord): Record<string, string> {
   if (!("tableId" in record)) return { ...record.properties };
   const { properties, column, reason } = record;

@@ -27,11 +27,7 @@ export function validateQuery(contract: AnyContract): MiddlewareHandler<AppEnv> 
   });
 }
 
-/**
- * Validates the JSON body, of which `null` means `{}` and a `bareField` is the whole. An Arrow stream remains unread.
- *
- * @throws CatalogError InvalidInput with all problems and their paths.
- */
+/** Validates the JSON body. `null` means `{}`, and a `bareField` is the whole. @throws CatalogError InvalidInput */
 export function validateBody(contract: AnyContract): MiddlewareHandler<AppEnv> {
   const { bareField } = contract;
   const checkBody = checkFields(contract, "JSON body");

@@ -41,11 +41,7 @@ export async function openOnce({ store, openJobMaxima }: JobParts, job: NewJob):
   );
 }
 
-/**
- * Opens the job of a request about one table, with the parameters of the request.
- *
- * @throws CatalogError like `requireNameable` and `openOnce`.
- */
+/** Opens the job of a request. @throws CatalogError like `requireNameable` and `openOnce`. */
 export async function openTableJob(parts: JobParts, { contract, request, caller }: TableChange): Promise<string> {
   requireNameable(request.id);
   const parameters = parametersOf(contract, { ...request });

@@ -210,12 +210,7 @@ export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly
   return new Map(columns.map(({ name, metadata }) => [name, metadata]));
 }
 
-/**
- * Returns the paths of the columns and of the fields in them, such as `meta.year`, the columns first. Items of lists have
- * no path of their own.
- *
- * @throws CatalogError Unsupported
- */
+/** Returns the paths such as `meta.year`, columns first, except of items of lists. @throws CatalogError Unsupported */
 export function columnPathsOf(file: Uint8Array): readonly string[] {
   const paths = new Map<number, { readonly path: string; readonly depth: number; readonly isList: boolean }>();
   const found: { readonly path: string; readonly depth: number }[] = [];

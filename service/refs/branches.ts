@@ -53,12 +53,7 @@ function isAmongFilesOf(branch: string, other: string): boolean {
   return branch.startsWith(`${other}/`) && /^(data|_.*)$/.test(branch.slice(other.length + 1).split("/")[0] ?? "");
 }
 
-/**
- * Requires that a table and a branch were not deleted since they were read. The deletion of a branch begins with its
- * file.
- *
- * @throws CatalogError TableNotFound, TableBranchNotFound
- */
+/** Requires that no deletion has begun. @throws CatalogError TableNotFound, TableBranchNotFound */
 export async function requireNotDeleted(parts: StoreParts, table: TableRecord, branch: string): Promise<void> {
   await requireNotDropped(parts.store.read, table);
   if (branch !== mainBranch && (await findRef(parts, table, branchKind, branch)) === undefined)

@@ -15,11 +15,7 @@ import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } f
 import { viewOfVersion } from "./view.ts";
 
 export interface Reader {
-  /**
-   * Reads one version of a table.
-   *
-   * @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, PermissionDenied, Unsupported
-   */
+  /** @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, PermissionDenied, Unsupported */
   read<Name extends keyof ReadOperations>(
     name: Name,
     at: VersionRequest,

@@ -16,10 +16,7 @@ interface Parts extends Pick<CommitParts, "store" | "storage"> {
   readonly log: Log;
 }
 
-/**
- * Creates a function that records the columns of all tables that have changed since their last record. It reads only
- * versions in place, and a table that cannot be read now waits for the next round.
- */
+/** Creates a function that records changed columns of placed versions. A failed table waits for the next round. */
 export function createColumnRecorder({ store, storage, log }: Parts) {
   /** A round continues after the last table of the previous one, because the same tables may fail again. */
   let after = 0;

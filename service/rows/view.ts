@@ -6,11 +6,7 @@ import { branchOf } from "../domain/require.ts";
 import type { TableRecord } from "../store/tables.ts";
 import type { TableView } from "./gateway.ts";
 
-/**
- * Returns a view of one version without commits. The library sees it as the latest version of its branch.
- *
- * @param onOpen Runs before each opening of the version. Its error fails the opening.
- */
+/** Returns a view of one version without commits, as the latest one. @param onOpen Fails an opening by its error. */
 export function viewOfVersion(
   parts: CommitParts,
   table: TableRecord,

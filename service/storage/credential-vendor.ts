@@ -1,10 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Location } from "./location.ts";
 
-/**
- * The rights of credentials. `read` allows listing and reading the objects of a folder; `write` also allows writing and
- * deleting them.
- */
+/** The rights of credentials. `read` includes listing; `write` also includes reading and deleting. */
 export type StorageAccess = "read" | "write";
 
 export interface CredentialRequest {

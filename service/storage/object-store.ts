@@ -42,10 +42,7 @@ export interface ListedObject extends StoredObject {
   readonly key: string;
 }
 
-/**
- * A store of table files. Keys are paths inside the store without a leading slash. Every method throws CatalogError
- * ServiceUnavailable while the store is unavailable.
- */
+/** A store of objects by paths without a leading slash. Every method throws CatalogError ServiceUnavailable. */
 export interface ObjectStore {
   /** The options with which Lance's library accesses the same store with the same credentials. */
   readonly libraryOptions: Readonly<Record<string, string>>;
@@ -79,11 +76,7 @@ export interface ObjectStore {
    * @returns False if the object was written or deleted since.
    */
   replace(key: string, text: string, revision: string): Promise<boolean>;
-  /**
-   * Deletes an object if it exists.
-   *
-   * @param only Restricts the deletion to this object. Any other object with the name remains.
-   */
+  /** Deletes an object if it exists. @param only The only object with this name to delete. */
   delete(key: string, only?: StoredObject): Promise<void>;
   /**
    * Lists the objects in a folder at any depth.

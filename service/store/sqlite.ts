@@ -142,10 +142,7 @@ class SqliteStore implements Store {
     for (const settle of settlements) settle();
   }
 
-  /**
-   * Requires the database file and its log. @throws CatalogError ServiceUnavailable if one of them was deleted or moved,
-   * because SQLite would still commit to the open files, which the next start does not find.
-   */
+  /** Requires the files, without which SQLite would commit to deleted ones. @throws CatalogError ServiceUnavailable */
   #requireFiles(): void {
     const present = inodesOf(this.#writer);
     if (present.some((inode, index) => inode !== this.#inodes[index])) throw fileGone(this.#writer.name);

@@ -24,10 +24,7 @@ export interface WriteOptions {
   readonly locking?: LockableTable | undefined;
 }
 
-/**
- * The database of the catalog. A read sees all earlier commits. Every method and every query throws CatalogError
- * ServiceUnavailable while the database is unavailable.
- */
+/** The database. A read sees all earlier commits. Everything throws CatalogError ServiceUnavailable. */
 export interface Store extends AsyncDisposable {
   readonly read: Session;
   /**

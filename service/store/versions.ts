@@ -61,10 +61,7 @@ function generationOf(db: Kysely<Schema>, tableId: number, branch: string) {
   return db.selectFrom("branches").select("generation").where("tableId", "=", tableId).where("name", "=", branch);
 }
 
-/**
- * Selects the records of the current generation of one branch, including hidden ones. The generation is a subquery,
- * because SQLite plans a join of the two tables again for each run.
- */
+/** Selects all records of a branch. SQLite would plan a join again for each run, but not a subquery. */
 function allOfBranch(db: Kysely<Schema>, tableId: number, branch: string) {
   return db
     .selectFrom("tableVersions")

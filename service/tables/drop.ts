@@ -53,11 +53,7 @@ export async function dropTable(session: Session, table: TableRecord, retentionM
   await insertTask(session, purgeOf(table.id), retentionMs);
 }
 
-/**
- * Deregisters a table without changing its objects. Its location stays reserved, and a task deletes its records.
- *
- * @throws CatalogError InvalidTableState if the table is protected.
- */
+/** Deregisters a table and reserves its location. @throws CatalogError InvalidTableState if it is protected. */
 export async function deregisterTable(session: Session, table: TableRecord): Promise<void> {
   if (isProtected(table)) throw protectedError(table.identifier);
   const { id } = table;

@@ -26,10 +26,7 @@ export interface Locations {
   requested(text: string | undefined, identifier: Identifier, principal: Principal): Location;
 }
 
-/**
- * @param warehouse The folder of tables without an explicit location.
- * @param assigned The additional folders in which clients may request locations.
- */
+/** @param assigned The folders outside the warehouse in which clients may request locations. */
 export function createLocations(warehouse: Location, assigned: readonly AllowedLocation[]): Locations {
   const roots = [warehouse, ...assigned.map(({ location }) => location)];
   const folderOf = (namespace: Identifier) => childLocation(warehouse, ...namespace.map(folderName));

@@ -13,11 +13,7 @@ const backoff = { firstMs: 1_000, mostMs: 600_000 };
 /** The time for which a stopping process waits for work in progress. Another process continues unfinished work. */
 const stopsWithinMs = 10_000;
 
-/**
- * Performs the work of a kind of task. An interrupted handler is retried from its start.
- *
- * @returns The delay until the next call in milliseconds; undefined if the work is done.
- */
+/** Performs a task, from its start after an interruption. @returns The delay of the next call in ms, if any. */
 export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
 
 export interface Worker {

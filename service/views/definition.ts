@@ -27,12 +27,7 @@ const definitionLengthMax = 192 * 1024;
 
 type CreateRequest = RequestOf<typeof contracts.createMaterializedView>;
 
-/**
- * Returns the definition of a view.
- *
- * @param metadata The metadata of the schema with which Geneva refreshes the view.
- * @throws CatalogError InvalidInput if the definition contradicts itself or is too large.
- */
+/** Returns the definition of a view for Geneva's metadata. @throws CatalogError InvalidInput for contradictions. */
 export function definitionOf(request: CreateRequest, metadata: Readonly<Record<string, string>>): ViewDefinition {
   return { source: sourceOfView(request), definition: parametersOf(request), schemaDigest: digestOf(metadata) };
 }
@@ -108,11 +103,7 @@ function digestOf(metadata: Readonly<Record<string, string>>): string | undefine
   return hash("sha256", JSON.stringify(defining.map((name) => metadata[`${viewPrefix}${name}`] ?? null)));
 }
 
-/**
- * Returns the definition in the schema of a manifest; undefined if it has none. Most manifests are not parsed.
- *
- * @throws CatalogError InvalidInput for an invalid name of a source, Unsupported
- */
+/** Returns the definition in a manifest, which few have. @throws CatalogError InvalidInput, Unsupported */
 export function definitionIn(manifest: Uint8Array): ViewDefinition | undefined {
   if (!Buffer.from(manifest.buffer, manifest.byteOffset, manifest.byteLength).includes(baseTable)) return undefined;
   const metadata = schemaMetadataOf(manifest);
