@@ -7,7 +7,7 @@ import pyarrow as pa
 from lancedb.expr import col, lit
 from lancedb.index import FTS, BTree, IvfFlat
 from lancedb.pydantic import LanceModel, Vector
-from lancedb.query import BoostQuery, ColumnOrdering, MatchQuery, MultiMatchQuery, PhraseQuery
+from lancedb.query import BooleanQuery, BoostQuery, ColumnOrdering, MatchQuery, MultiMatchQuery, Occur, PhraseQuery
 from lancedb.rerankers import LinearCombinationReranker
 from peers import observe
 
@@ -92,6 +92,21 @@ STEPS = {
     "nearest_to_text: a fuzzy word": lambda query: query.nearest_to_text(MatchQuery("cta", "title", fuzziness=10)),
     "nearest_to_text: a boost": lambda query: query.nearest_to_text(BoostQuery(MatchQuery("cat"), MatchQuery("dog"))),
     "nearest_to_text: several columns": lambda query: query.nearest_to_text(MultiMatchQuery("cat", ["title"])),
+    "nearest_to_text: all words": lambda query: query.nearest_to_text(MatchQuery("cat dog", "title", operator="AND")),
+    "nearest_to_text: any word": lambda query: query.nearest_to_text(MatchQuery("cat zebra", "title", operator="OR")),
+    "nearest_to_text: a missing word": lambda query: query.nearest_to_text(MatchQuery("cat zebra", operator="AND")),
+    "nearest_to_text: all words in columns": lambda query: query.nearest_to_text(
+        MultiMatchQuery("cat zebra", ["title"], operator="AND")
+    ),
+    "nearest_to_text: or": lambda query: query.nearest_to_text(MatchQuery("cat") | MatchQuery("zebra")),
+    "nearest_to_text: without": lambda query: query.nearest_to_text(
+        BooleanQuery([(Occur.MUST, MatchQuery("quick")), (Occur.MUST_NOT, MatchQuery("cat"))])
+    ),
+    "nearest_to_text: a prefix": lambda query: query.nearest_to_text(
+        MatchQuery("qui", "title", fuzziness=2, max_expansions=10, prefix_length=3)
+    ),
+    "nearest_to_text: a phrase with gaps": lambda query: query.nearest_to_text(PhraseQuery("the dog", "title", slop=2)),
+    "nearest_to_text: a weight": lambda query: query.nearest_to_text(MatchQuery("cat", "title", boost=3.0)),
     "nprobes": lambda query: query.nprobes(1).limit(200),
     "nprobes: all": lambda query: query.nprobes(2).limit(200),
     "offset": lambda query: query.limit(3).offset(2),

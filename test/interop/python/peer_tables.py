@@ -189,6 +189,11 @@ CHANGES = {
     "LanceMergeInsertBuilder.execute: duplicates": lambda table: upsert(table).execute(
         pa.concat_tables([films(1, 3), films(1, 3)])
     ),
+    "LanceMergeInsertBuilder.execute: some of 300 columns": lambda table: upsert(widened(table, 297)).execute(SOME_COLUMNS),
+    "LanceMergeInsertBuilder.execute: some of 301 columns": lambda table: upsert(widened(table, 298)).execute(SOME_COLUMNS),
+    "LanceMergeInsertBuilder.execute: all of 301 columns": lambda table: upsert(widened(table, 298)).execute(
+        table.search().limit(2).to_arrow()
+    ),
     "LanceMergeInsertBuilder.use_index": lambda table: upsert(table).use_index(False).execute(films(22, 26)),
     "LanceMergeInsertBuilder.use_lsm": lambda table: upsert(table).use_lsm(False).execute(films(22, 26)),
     "LanceMergeInsertBuilder.use_lsm: without": lambda table: upsert(table).use_lsm(True).execute(films(22, 26)),
@@ -209,10 +214,17 @@ CHANGES = {
     ),
 }
 HALF = pa.list_(pa.float16(), 4)
+SOME_COLUMNS = pa.table({"id": [1, 30], "title": ["x", "y"]})
 
 
 def merge(table, on):
     return table.merge_insert(on)
+
+
+def widened(table, columns: int):
+    """Adds empty columns to a table."""
+    table.add_columns(pa.schema([(f"c{number}", pa.int32()) for number in range(columns)]))
+    return table
 
 
 def upsert(table):

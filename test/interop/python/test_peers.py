@@ -15,6 +15,7 @@ import peer_indices
 import peer_queries
 import peer_tables
 import peer_types
+import peer_values
 import pyarrow as pa
 import pytest
 from pages import read_section, write_section
@@ -25,6 +26,7 @@ AREAS = {
     "Tables": peer_tables.compare,
     "Indices": peer_indices.compare,
     "Types": peer_types.compare,
+    "Values": peer_values.compare,
 }
 TABLES = [lancedb.table.LanceTable, lancedb.remote.table.RemoteTable, lancedb.table.AsyncTable]
 CLASSES = {

@@ -98,6 +98,34 @@ def test_a_view_has_columns_of_every_type(catalog: Catalog, table, local):
     assert [text.partition("\n  child 0")[0] for text in described(read)[-len(SCHEMA) :]] == kept[1:]
 
 
+def views_of_functions(db: geneva.db.Connection, suffix: str) -> list[str]:
+    """Creates a view of a chunker and one of a UDTF with columns of all types."""
+
+    @geneva.chunker(output_schema=SCHEMA, inherit_input_columns=True)
+    def chunks(id: int):
+        yield from ()
+
+    @geneva.udtf(output_schema=SCHEMA)
+    def rows(source):
+        yield from ()
+
+    source = db.create_table(f"numbers_{suffix}", pa.table({"id": [1]}))
+    names = [f"chunks_{suffix}", f"rows_{suffix}"]
+    for name, function in zip(names, (chunks, rows), strict=True):
+        db.create_udtf_view(name, source.search(None).select(["id"]), function)
+    return names
+
+
+def test_views_of_functions_have_columns_of_every_type_that_native_geneva_stores(catalog: Catalog, table, tmp_path):
+    native = views_of_functions(geneva.connect(tmp_path / "native"), table[0])
+    remote = views_of_functions(
+        geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url), table[0]
+    )
+    for local, stored in zip(native, remote, strict=True):
+        read = lance.dataset(namespace_client=catalog.client(), table_id=[stored]).schema
+        assert described(read) == described(lance.dataset(tmp_path / "native" / f"{local}.lance").schema)
+
+
 def test_a_zone_keeps_its_spelling_and_its_values(remote, table):
     zone = pa.timestamp("us", "+05:30")
     rows = pa.table({"id": [1], "at": pa.array([0], zone), "all": pa.array([[0]], pa.list_(zone))})
