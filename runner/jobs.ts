@@ -160,7 +160,12 @@ export class CatalogJobs {
   /** Ends an attempt of a stopped runner, so that it does not count and another one may follow at once. */
   async handOver({ id, attempt, started_at_millis: started }: OpenJob): Promise<void> {
     if (started === undefined) return void (await this.release(id, attempt));
-    const request = { id: parseIdentifier(id), attempt, interrupted: true, reason: "the runner stopped" };
+    await this.interrupt({ id, attempt }, "the runner stopped");
+  }
+
+  /** Ends an attempt that does not count. Another one may follow at once. */
+  async interrupt({ id, attempt }: Pick<OpenJob, "id" | "attempt">, reason: string): Promise<void> {
+    const request = { id: parseIdentifier(id), attempt, interrupted: true, reason: asText(reason) };
     await unlessMoved(() => this.#management.finishJobAttempt(request));
   }
 

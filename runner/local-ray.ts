@@ -2,6 +2,9 @@ import { availableParallelism } from "node:os";
 import { type LocalRay, readyWorkerSettings, startLocalRay } from "@tiltyard/client";
 import { lastLinesOf } from "./job-text.ts";
 
+/** The time in milliseconds between two checks of the node of Ray. */
+const nodeCheckMs = 5_000;
+
 /** A Ray of this machine that starts for the first job and restarts after its death. */
 export class KeptRay implements AsyncDisposable {
   readonly #env: NodeJS.ProcessEnv;
@@ -9,6 +12,7 @@ export class KeptRay implements AsyncDisposable {
   readonly #signal: AbortSignal;
   readonly #log: (text: string) => void;
   #started: Promise<LocalRay> | undefined;
+  #checkedAtMs = 0;
 
   constructor(options: {
     readonly env: NodeJS.ProcessEnv;
@@ -23,11 +27,12 @@ export class KeptRay implements AsyncDisposable {
   /** Returns the running Ray or starts one. @throws LocalRayError; the reason of the signal. */
   async get(): Promise<LocalRay> {
     const present = await this.#started;
-    if (present !== undefined && !present.hasEnded) return present;
+    const end = present && (await this.#endOf(present));
+    if (present !== undefined && end === undefined) return present;
     // The scope may have stopped the Ray meanwhile.
     this.#signal.throwIfAborted();
     if (present !== undefined) {
-      this.#log(`Ray has ended; starting another one. Its last output:\n${lastLinesOf(present.printed)}`);
+      this.#log(`Ray has ended; starting another one. ${end}`);
       await present[Symbol.asyncDispose]();
     }
     this.#started = this.#start();
@@ -36,6 +41,14 @@ export class KeptRay implements AsyncDisposable {
       this.#started = undefined;
     });
     return this.#started;
+  }
+
+  /** Returns why a Ray can run no more jobs; undefined if it can. */
+  async #endOf(ray: LocalRay): Promise<string | undefined> {
+    if (ray.hasEnded) return `Its last output:\n${lastLinesOf(ray.printed)}`;
+    if (performance.now() - this.#checkedAtMs < nodeCheckMs) return undefined;
+    this.#checkedAtMs = performance.now();
+    return ray.nodeLoss();
   }
 
   async #start(): Promise<LocalRay> {

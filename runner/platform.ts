@@ -14,6 +14,8 @@ export interface PlatformAttempt {
   readonly state: AttemptState;
   /** The platform's reason for its end. */
   readonly message: string | undefined;
+  /** Reports whether the platform failed, or its process was killed. An attempt that ended so before its start does not count. */
+  readonly isLost?: boolean;
   /** The time of its end in milliseconds since 1970, if the platform keeps ended attempts. */
   readonly endedAtMillis?: number | undefined;
   /** The platform's reason for its wait; undefined if no missing resource is known. */

@@ -17,6 +17,10 @@ import { isOpen, keyFile, Standby, type SubmittedRay, submit } from "./standby.t
 
 /** The time in milliseconds for which Ray keeps an ended job. */
 const keptMs = 3_600_000;
+/** The number that a shell adds to the signal that killed its command. */
+const shellSignals = 128;
+/** The exit code of a process for which the catalog was unavailable (job/tiltyard/job/__main__.py). */
+const exitAgain = 75;
 const idPattern = /^tiltyard-.+-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
@@ -73,7 +77,8 @@ export class RayPlatform implements Platform {
     if (number === undefined || !isJobId(jobId)) return [];
     const state = states[details.status];
     const endedAtMillis = details.end_time ?? undefined;
-    return [{ jobId, number: Number(number), state, message: firstLineOf(details), endedAtMillis }];
+    const isLost = isLostByRay(details);
+    return [{ jobId, number: Number(number), state, message: firstLineOf(details), isLost, endedAtMillis }];
   }
 
   /**
@@ -218,6 +223,13 @@ export class RayPlatform implements Platform {
  */
 function nameOf(jobId: string, number: number): string {
   return `tiltyard-${bareIdOf(jobId)}-${number}`;
+}
+
+/** Reports whether the process of a job was killed, failed temporarily, or was lost with the actor that supervises it. */
+function isLostByRay({ status, error_type: kind, driver_exit_code: code }: JobDetails): boolean {
+  if (status !== "FAILED") return false;
+  if (typeof code === "number") return code < 0 || code > shellSignals || code === exitAgain;
+  return kind?.startsWith("JOB_SUPERVISOR_ACTOR_") === true;
 }
 
 function firstLineOf({ message, status }: JobDetails): string | undefined {

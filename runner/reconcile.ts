@@ -24,6 +24,8 @@ export interface Limits {
   readonly retry: Backoff;
 }
 
+/** The number of interruptions of a job after which attempts that were lost before their start count, too. */
+const lostMax = 10;
 /** The default reason of an attempt that the platform reports no reason for. */
 const noCapacity = "The Ray cluster did not become ready. Is the KubeRay operator running?";
 
@@ -276,6 +278,12 @@ export class Reconciler {
       return { reason, ...(log !== "" && { log_tail: log }) };
     };
     const reason = isWaiting(job.reason) ? observed : (job.reason ?? observed);
+    const hasStarted = job.started_at_millis !== undefined;
+    if (attempt?.isLost === true && !hasStarted && job.interruptions < lostMax) {
+      this.#log({ job: job.id, text: `attempt ${job.attempt} was lost before it started: ${reason}` });
+      await this.#jobs.interrupt(job, reason);
+      return false;
+    }
     const counted = job.attempt - job.interruptions;
     if (counted < this.#limits.attempts) {
       await this.#jobs.end(job, () => describe(reason));

@@ -14,6 +14,9 @@ const JobDetails = z.object({
   status: z.enum(jobStatuses),
   entrypoint: z.string(),
   message: z.string().nullish(),
+  /** The kind of its failure, and the exit code of its process, negative for a signal. */
+  error_type: z.string().nullish(),
+  driver_exit_code: z.int().nullish(),
   start_time: z.number().nullish(),
   end_time: z.number().nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),

@@ -3,8 +3,10 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
+import { z } from "zod";
 import { unusedPort } from "../unused-port.ts";
 import { Companion } from "./companion.ts";
+import { Dashboard } from "./dashboard.ts";
 import { JobsApi } from "./jobs.ts";
 import { createRayFolder, removeOrphanedRays, removeRayFolder } from "./ray-folder.ts";
 
@@ -36,6 +38,11 @@ export interface LocalRay extends AsyncDisposable {
   readonly hasEnded: boolean;
   /** Returns the end of its output, which shows why it died. */
   readonly printed: string;
+  /**
+   * Returns why it has lost its node, which runs the jobs; undefined if it has one or does not respond. Its other
+   * processes outlive the node if one of the node's agents was killed.
+   */
+  nodeLoss(): Promise<string | undefined>;
 }
 
 const startTimeoutMs = 120_000;
@@ -105,6 +112,7 @@ export async function startLocalRay({ env, numCpus, signal, ...options }: LocalR
     get printed() {
       return companion.printed;
     },
+    nodeLoss: () => nodeLoss(new Dashboard(dashboardUrl, token)),
     jobs: new JobsApi(dashboardUrl, token),
     [Symbol.asyncDispose]: stop,
   };
@@ -120,6 +128,20 @@ export async function localRayVersion(env: NodeJS.ProcessEnv): Promise<string> {
   if (version === undefined) throw new LocalRayError(`ray --version printed no version: ${stdout.trim()}`);
   if (isAtLeast(version, rayVersionMin)) return version;
   throw new LocalRayError(`Ray must be ${rayVersionMin.join(".")} or later, and this one is ${version}: ${install}`);
+}
+
+/** The response of Ray's State API, with the only node of a local Ray. */
+const Nodes = z.object({
+  data: z.object({
+    result: z.object({ result: z.array(z.object({ state: z.string(), state_message: z.string().nullish() })) }),
+  }),
+});
+
+async function nodeLoss(dashboard: Dashboard): Promise<string | undefined> {
+  const answer = await dashboard.request("GET", "/api/v0/nodes").catch(() => undefined);
+  if (answer === undefined) return undefined;
+  const [node] = Nodes.safeParse(JSON.parse(answer)).data?.data.result.result ?? [];
+  return node?.state === "DEAD" ? (node.state_message ?? "its node is dead") : undefined;
 }
 
 async function answering(url: string, companion: Companion, signal: AbortSignal | undefined): Promise<void> {

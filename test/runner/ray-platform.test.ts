@@ -56,6 +56,28 @@ test("lists no jobs of others on its Ray, whatever they name as their job", asyn
   }
 });
 
+test.each([
+  [{ errorType: "JOB_ENTRYPOINT_COMMAND_ERROR", exitCode: -9 }, true],
+  [{ errorType: "JOB_ENTRYPOINT_COMMAND_ERROR", exitCode: 137 }, true],
+  [{ errorType: "JOB_ENTRYPOINT_COMMAND_ERROR", exitCode: 75 }, true],
+  [{ errorType: "JOB_SUPERVISOR_ACTOR_DIED" }, true],
+  [{ errorType: "JOB_ENTRYPOINT_COMMAND_ERROR", exitCode: 1 }, false],
+  [{ errorType: "RUNTIME_ENV_SETUP_FAILURE" }, false],
+  [{}, false],
+])("knows whether Ray lost a job that failed with %j", async (failure, isLost) => {
+  const dashboard = await startTestDashboard();
+  try {
+    dashboard.script = () => ({ logs: [""], statuses: ["FAILED"], ...failure });
+    const ray = { dashboardUrl: dashboard.url, jobs: new JobsApi(dashboard.url, undefined) };
+    const options = { catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 0 };
+    const platform = new RayPlatform({ ...options, ray: async () => ray });
+    await platform.start({ job: openJob("ns"), number: 1, apiKey: "k" });
+    expect(await platform.list()).toMatchObject([{ state: "ended", isLost }]);
+  } finally {
+    await dashboard.stop();
+  }
+});
+
 test("deletes a job from its Ray an hour after its end", async () => {
   const dashboard = await startTestDashboard();
   try {

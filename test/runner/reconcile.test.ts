@@ -136,6 +136,35 @@ async function yard(): Promise<Yard> {
   };
 }
 
+test("an attempt that is lost before its start does not count, up to ten times", async () => {
+  await using each = await yard();
+  const runner = each.runner({ attempts: 2 });
+  const job = await each.open("a");
+  const lose = async (attempt: number) => {
+    await runner.reconcile();
+    expect(await each.describe(job)).toMatchObject({ attempt });
+    const ended = { jobId: job, number: attempt, state: "ended", message: "killed", isLost: true } as const;
+    each.platform.states.set(`${job} ${attempt}`, ended);
+  };
+  for (let attempt = 1; attempt <= 11; attempt += 1) await lose(attempt);
+  await runner.reconcile();
+  expect(await each.describe(job)).toMatchObject({ status: "Queued", attempt: 12, interruptions: 10 });
+  await lose(12);
+  await runner.reconcile();
+  expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: "abandoned after 2 attempts: killed" });
+});
+
+test("an attempt that is lost after its start counts", async () => {
+  await using each = await yard();
+  const runner = each.runner({ attempts: 1 });
+  const job = await each.open("a");
+  await runner.reconcile();
+  await each.begin(job);
+  each.platform.states.set(`${job} 1`, { jobId: job, number: 1, state: "ended", message: "killed", isLost: true });
+  await runner.reconcile();
+  expect(await each.describe(job)).toMatchObject({ status: "Failed", interruptions: 0 });
+});
+
 describe("the key that a runner created before it died", () => {
   test("is removed when its job is canceled before the submission, also without a runner", async () => {
     await using each = await yard();

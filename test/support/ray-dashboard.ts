@@ -30,6 +30,8 @@ export interface TestJob {
   readonly message?: string;
   /** The time of its end in milliseconds since 1970. */
   endTime?: number;
+  errorType?: string;
+  exitCode?: number;
 }
 
 export async function startTestDashboard(): Promise<TestDashboard> {
@@ -68,6 +70,8 @@ export async function startTestDashboard(): Promise<TestDashboard> {
       message: job.message ?? "it ended so",
       metadata: job.metadata,
       end_time: job.endTime ?? null,
+      error_type: job.errorType ?? null,
+      driver_exit_code: job.exitCode ?? null,
     });
     if (path === "/api/jobs/")
       return void answer(
