@@ -11,7 +11,6 @@ import type { TokenVerifier } from "./token-verifier.ts";
 const grantsKeptMs = 500;
 const principalsKept = 10_000;
 
-/** The proof of a caller's identity. */
 export type Credential =
   | { readonly kind: "bearer"; readonly token: string }
   | { readonly kind: "api-key"; readonly key: string };

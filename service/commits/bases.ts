@@ -6,7 +6,6 @@ import { findOwner } from "../store/tables.ts";
 import type { CommitParts } from "./parts.ts";
 import { parseManifest } from "./read.ts";
 
-/** A manifest in the folder of a table. */
 export interface ManifestFile {
   readonly location: Location;
   readonly branch: string;
@@ -54,10 +53,7 @@ export async function foreignBasesOf(
 }
 
 /** Returns the folders outside its table that the content of a manifest names, like `foreignBasesOf`. */
-export function foreignBasesIn(
-  bytes: Uint8Array,
-  { location, name }: Pick<ManifestFile, "location" | "name">,
-): readonly Location[] {
+export function foreignBasesIn(bytes: Uint8Array, { location, name }: Pick<ManifestFile, "location" | "name">) {
   const bases = pathsIn(bytes, name).map((path) => parseLocation(path));
   return bases.filter((base) => !contains(location, base));
 }

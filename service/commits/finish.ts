@@ -1,12 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
 import { insertTask } from "../store/tasks.ts";
-import {
-  finishVersion,
-  identifyVersion,
-  listForgottenTransactions,
-  listUnfinishedVersions,
-} from "../store/unfinished-versions.ts";
+import * as unfinished from "../store/unfinished-versions.ts";
 import { findVersion, isHidden, type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import type { Finishing, PlacedVersion, StoreParts } from "./parts.ts";
 import { keysOf, placeManifest } from "./place.ts";
@@ -66,7 +61,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     if (latest === undefined || (latest.transactionId === record.transactionId && latest.state !== "finished"))
       throw inDoubt(record);
     // A later commit builds on this version, so it remains, although a client has deleted its manifest since.
-    await store.write((session) => finishVersion(session, now));
+    await store.write((session) => unfinished.finishVersion(session, now));
     return { ...now, state: "finished" };
   }
 
@@ -84,7 +79,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
       const late = group.filter((each) => !durable.includes(each));
       try {
         await store.write(async (session) => {
-          for (const { record } of durable) await finishVersion(session, record);
+          for (const { record } of durable) await unfinished.finishVersion(session, record);
           for (const { record } of late) await insertTask(session, finishOf(record.transactionId), retryAfterMs);
         });
       } catch (error) {
@@ -108,7 +103,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
       const renamed = group.filter(({ hasNewIdentity }) => hasNewIdentity);
       if (renamed.length > 0)
         await store.write(async (session) => {
-          for (const { record } of renamed) await identifyVersion(session, record);
+          for (const { record } of renamed) await unfinished.identifyVersion(session, record);
         });
       const staged = group.map(keysOf).filter((keys) => keys.staged !== keys.final);
       await Promise.all(staged.map((keys) => objects.delete(keys.staged)));
@@ -131,15 +126,15 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     finish,
     note,
     finishTransaction: async (id) => {
-      const left = await listUnfinishedVersions(store.read, id);
+      const left = await unfinished.listUnfinishedVersions(store.read, id);
       if (left.some(({ record }) => isHidden(record))) await rollBack(parts, id);
       else for (const located of left) await finish(located);
       while (noting !== undefined) await noting;
-      if ((await listUnfinishedVersions(store.read, id)).length > 0)
+      if ((await unfinished.listUnfinishedVersions(store.read, id)).length > 0)
         throw new Error(`versions of the transaction ${id} could not be finished`);
     },
     findForgotten: async (beforeMillis) => {
-      const forgotten = await listForgottenTransactions(store.read, beforeMillis, forgottenBatch);
+      const forgotten = await unfinished.listForgottenTransactions(store.read, beforeMillis, forgottenBatch);
       if (forgotten.length === 0) return;
       await store.write(async (session) => {
         for (const id of forgotten) await insertTask(session, finishOf(id));

@@ -2,7 +2,6 @@ import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 
-/** The database and the object stores of a catalog. */
 export interface StoreParts {
   readonly store: Store;
   readonly storage: Storage;

@@ -4,14 +4,8 @@ import { type BranchKey, findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import {
-  findVersion,
-  insertVersion,
-  isHidden,
-  latestVersion,
-  listLeftOverVersions,
-  type VersionRecord,
-} from "../store/versions.ts";
+import type { VersionRecord } from "../store/versions.ts";
+import * as versions from "../store/versions.ts";
 import { define } from "../views/definition.ts";
 import { type Base, isManifestOf, type PreparedVersion } from "./prepare.ts";
 
@@ -45,8 +39,8 @@ export async function recordVersion(
   const now = await findBranch(session, at);
   const highest = now?.highestVersion;
   const mayBePresent = highest !== undefined && version <= highest;
-  const present = mayBePresent ? await findVersion(session, at, version) : undefined;
-  if (present !== undefined && isHidden(present))
+  const present = mayBePresent ? await versions.findVersion(session, at, version) : undefined;
+  if (present !== undefined && versions.isHidden(present))
     throw conflict(
       present.transactionId === transactionId
         ? `the batch has version ${version} twice`
@@ -62,7 +56,7 @@ export async function recordVersion(
     throw conflict(`version ${version} was committed with this manifest and deleted since`);
   const isUnchanged = base === undefined || (generation === base.generation && highest === base.highestVersion);
   if (!isUnchanged) {
-    const previous = highest === undefined ? undefined : await findVersion(session, at, highest);
+    const previous = highest === undefined ? undefined : await versions.findVersion(session, at, highest);
     const isOfBatch = previous?.transactionId === transactionId;
     if (!isOfBatch && (previous !== undefined || !(await isStillLatest(session, at, base))))
       throw conflict("the branch was changed concurrently");
@@ -87,7 +81,7 @@ export async function recordVersion(
     timestampMillis: Date.now(),
     transactionId,
   };
-  await insertVersion(session, record);
+  await versions.insertVersion(session, record);
   if (!held) await define(session, table.id, prepared.view);
   if (table.isAutomated && branch === mainBranch) await noteTask(session, automationOf(table.id));
   return record;
@@ -95,7 +89,7 @@ export async function recordVersion(
 
 /** Reports whether a version is the latest one, because the records above it were deleted. */
 async function isStillLatest(session: Session, at: BranchKey, base: Base): Promise<boolean> {
-  const latest = await latestVersion(session, at);
+  const latest = await versions.latestVersion(session, at);
   return latest?.generation === base.generation && latest.version === base.highestVersion;
 }
 
@@ -105,7 +99,7 @@ async function wasDeleted(
   of: { readonly tableId: number; readonly branch: string; readonly generation: number },
   { committedName, manifestName, identity, request: { version } }: PreparedVersion,
 ): Promise<boolean> {
-  const before = await listLeftOverVersions(session, of, version, version);
+  const before = await versions.listLeftOverVersions(session, of, version, version);
   if (committedName !== manifestName) return before.some((record) => record.committedName === committedName);
   return identity !== undefined && before.some((record) => record.identity === identity);
 }

@@ -3,7 +3,6 @@ import type { JsonArrowSchema } from "@tiltyard/protocol";
 
 type Field = JsonArrowSchema["fields"][number];
 
-/** A field of a table, and the names of its parents before its own. */
 export interface FoundField {
   readonly field: Field;
   readonly names: readonly string[];

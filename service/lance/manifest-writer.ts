@@ -3,7 +3,6 @@ import { CatalogError } from "@tiltyard/protocol";
 import { footerBytes, lengthBytes, ofEntry, ofManifest, readFile, type Section } from "./manifest.ts";
 import { type Field, last, readFields, uint, unsupported } from "./protobuf.ts";
 
-/** The manifest of the next version, and Lance's record of its transaction. */
 export interface NextManifest {
   readonly file: Uint8Array;
   readonly transaction: Uint8Array;

@@ -25,7 +25,6 @@ export interface ChangeOptions {
   readonly rows?: ReadableStream<Uint8Array>;
   /** A table without versions. A NewTable is created with its first one. */
   readonly empty?: TableRecord | NewTable | undefined;
-  /** Enables stable row ids of a new table, which rows keep when they are moved or updated. */
   readonly stableRowIds?: boolean;
   /** Called after a failure that left no commit. */
   readonly onNothingCommitted?: () => Promise<void>;

@@ -37,7 +37,6 @@ export type TableView = {
 /** A view that the child can access until it is disposed. */
 export interface ServedView extends Disposable {
   readonly uri: string;
-  /** The credential for this view only. */
   readonly token: string;
   /** The latest rejection by the view, which the library reports with its own text. */
   readonly failure: unknown;

@@ -5,7 +5,6 @@ import { createCrashIsolation } from "./crash-isolation.ts";
 import { createGateway } from "./gateway.ts";
 import { createReader, type Reader } from "./reader.ts";
 
-/** Reads and writes the rows of tables in a child process that runs the Lance library. */
 export interface Rows extends Reader, AsyncDisposable {
   readonly change: ChangeRows;
 }

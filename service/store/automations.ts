@@ -1,20 +1,17 @@
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-/** A rule that opens jobs, one after the other, when a table changes. */
 export interface Automation extends Omit<RecordOf<"automations">, "seenVersion" | "seenFragment"> {
   /** The state of the table when the latest of these jobs was opened. */
   readonly seen: Seen;
 }
 
-/** The state of the rows of `main`. */
 export interface Seen {
   readonly version: number;
   /** The highest id that any fragment ever had; -1 without fragments. */
   readonly fragment: number;
 }
 
-/** Inserts an automation. An existing one keeps its `seen` state. */
 export async function putAutomation({ db }: Session, automation: Omit<Automation, "sinceMillis">): Promise<void> {
   const { principal, seen } = automation;
   await db

@@ -6,7 +6,6 @@ import type { Session } from "./store.ts";
 /** The character around each name. A search contains no control characters. */
 export const columnSeparator = "\u001f";
 const charactersMax = 16_384;
-/** A table whose columns may have changed since they were recorded. */
 export interface UnreadTable {
   readonly id: number;
   readonly location: Location;
@@ -18,7 +17,6 @@ export interface UnreadTable {
 /** The condition of the index of main branches whose columns are not recorded. */
 const isUnread = sql<SqlBool>`branches.name = 'main' and branches.columns_version <> branches.highest_version`;
 
-/** Lists tables whose columns may have changed since they were recorded, by id. */
 export async function listUnreadTables({ db }: Session, after: number, limit: number): Promise<UnreadTable[]> {
   const rows = await db
     .selectFrom("branches")

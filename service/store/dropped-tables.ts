@@ -58,7 +58,6 @@ export async function findTableToPurge({ db }: Session, id: number): Promise<Loc
   return row && parseLocation(row.location);
 }
 
-/** Restores a dropped table under a name, which must be free. */
 export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
   await session.db
     .updateTable("tables")

@@ -43,7 +43,6 @@ export interface PrincipalGrant extends Grant {
   readonly principal: string;
 }
 
-/** Lists the grants of a principal, or of all principals, on a namespace and below it, in the order of principals. */
 export async function listGrants(
   { db }: Session,
   within: Identifier,

@@ -13,12 +13,10 @@ import { RecordsPlugin, toStored } from "./records.ts";
 import type { Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 
-/** Creates an instance of Kysely whose rows are records. */
 export function createQueries(dialect: Dialect, ...plugins: KyselyPlugin[]): Kysely<Schema> {
   return new Kysely<Schema>({ dialect, plugins: [new RecordsPlugin(), ...plugins] });
 }
 
-/** The dialect of SQLite with values of records as parameters. */
 export class SqliteRecordsDialect extends SqliteDialect {
   override createQueryCompiler(): SqliteQueryCompiler {
     return new PlannedOnceCompiler();
@@ -39,7 +37,6 @@ class PlannedOnceCompiler extends SqliteQueryCompiler {
   }
 }
 
-/** The dialect of PostgreSQL with values of records as parameters. */
 export class PostgresRecordsDialect extends PostgresDialect {
   override createQueryCompiler(): PostgresQueryCompiler {
     return new RecordsCompiler();

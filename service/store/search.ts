@@ -5,7 +5,6 @@ import { columnSeparator } from "./columns.ts";
 import { droppedNamespace, fromPath, rangeBelow, toPath } from "./path.ts";
 import type { Session } from "./store.ts";
 
-/** A search by name in a namespace and its descendants. */
 export interface Search {
   readonly within: Identifier;
   /** A part of a name; or the last parts of a namespace and the beginning of a name in it. */
@@ -94,7 +93,6 @@ async function namesIn(session: Session, source: Source, range: RawBuilder<SqlBo
   return rows;
 }
 
-/** The number of tables whose columns are compared at once. */
 const comparedTables = 16;
 
 /** Yields the matching columns of the tables in a range, also in lower case. */

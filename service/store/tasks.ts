@@ -9,7 +9,6 @@ export interface Task {
   readonly subject: string;
 }
 
-/** A task that this process has claimed until the claim expires. */
 export interface ClaimedTask extends Task {
   readonly claim: string;
   readonly attempts: number;

@@ -42,11 +42,7 @@ export async function claimBasesOfVersion(
  * @param session The session of a write that locks the tables.
  * @throws CatalogError InvalidInput
  */
-export async function claimBases(
-  session: Session,
-  { locations, table, principal }: Claim,
-  bases: readonly Location[],
-): Promise<void> {
+export async function claimBases(session: Session, { locations, table, principal }: Claim, bases: readonly Location[]) {
   const { id: tableId, identifier, location } = table;
   const mayWrite = (object: Identifier) => isAllowed(principal, { role: "writer", object });
   let claimed = 0;
