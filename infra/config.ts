@@ -308,6 +308,31 @@ function workOut(settings: Settings, cloud: ReturnType<typeof cloudIn>): StackCo
   }
 }
 
+/**
+ * Returns the configuration without pools whose machines the region does not offer, and without the default Ray clusters
+ * on them. Warns about each of them.
+ */
+export function withoutPools<Its extends GkeConfig | EksConfig>(config: Its, missing: readonly string[]): Its {
+  if (missing.length === 0) return config;
+  const { variant, region, runner } = config;
+  for (const { name, machineTypes } of config.nodePools.filter((pool) => missing.includes(pool.name)))
+    pulumi.log.warn(
+      `nodePools: the optional pool ${name} is left out, because no zone of ${region} offers ${machineTypes.join(", ")}. ` +
+        "Choose another machine, or another region",
+    );
+  const nodePools = config.nodePools.filter(({ name }) => !missing.includes(name));
+  const defaults = [config.nodePools, nodePools].map((pools) => defaultRayClusters(pools, variant));
+  const isDefault = JSON.stringify(runner.rayClusters) === JSON.stringify(defaults[0]);
+  const { build } = config.ray;
+  const gpu = nodePools.some(({ role }) => role === "workerGpu");
+  return {
+    ...config,
+    nodePools,
+    ray: { ...config.ray, build: build && { ...build, gpu } },
+    runner: isDefault ? { ...runner, rayClusters: defaults[1] } : runner,
+  };
+}
+
 function withRayClusters({ variant, runner }: SettingsOf<"gke"> | SettingsOf<"eks">, pools: readonly NodePool[]) {
   return { ...runner, rayClusters: runner.rayClusters ?? defaultRayClusters(pools, variant) };
 }

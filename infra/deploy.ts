@@ -6,47 +6,56 @@ import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
 import { GkeCluster } from "./components/gke/gke-cluster.ts";
+import { findMissingPools } from "./components/gke/gke-zones.ts";
 import type { readDefinitions } from "./components/ray/chart-definitions.ts";
-import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
+import { type EksConfig, type GkeConfig, type StackConfig, withoutPools } from "./config.ts";
 import { deployOn, existingCluster, type Foundation, findDefinitions } from "./deploy-on.ts";
 import type { Outputs } from "./outputs.ts";
 
 /** The parts of a stack. */
 export async function deploy(config: StackConfig, read?: typeof readDefinitions): Promise<Outputs> {
   const definitions = await findDefinitions(config, read);
-  return deployOn({ ...(await createCluster(config)), definitions }, config);
+  const created = await createCluster(config);
+  return deployOn({ ...created, definitions }, created.config);
 }
 
-type ClusterAndDatabase = Omit<Foundation, "definitions">;
+/** A cluster, its database, and the configuration with the parts that its region offers. */
+type Created = Omit<Foundation, "definitions"> & { readonly config: StackConfig };
 
-async function createCluster(config: StackConfig): Promise<ClusterAndDatabase> {
+async function createCluster(config: StackConfig): Promise<Created> {
   switch (config.variant) {
     case "existing":
-      return { cluster: existingCluster("existing", config), database: config.catalog.database };
+      return { config, cluster: existingCluster("existing", config), database: config.catalog.database };
     case "existing-gke": {
       const services = await findExistingGke("existing", config);
-      return { cluster: new ExistingCluster("existing", { ...config, services }), database: config.catalog.database };
+      const cluster = new ExistingCluster("existing", { ...config, services });
+      return { config, cluster, database: config.catalog.database };
     }
     case "existing-eks": {
       const services = await findExistingEks("existing", config);
-      return { cluster: new ExistingCluster("existing", { ...config, services }), database: config.catalog.database };
+      const cluster = new ExistingCluster("existing", { ...config, services });
+      return { config, cluster, database: config.catalog.database };
     }
-    case "gke":
-      return withDatabase(new GkeCluster("gke", config), config);
+    case "gke": {
+      const offered = withoutPools(config, await findMissingPools(config));
+      return withDatabase(new GkeCluster("gke", offered), offered);
+    }
     case "eks": {
       const [account, zones, hasLogs] = await Promise.all([
         findEksAccount(config),
         findEksZones(config),
         findControlPlaneLogs(config),
       ]);
-      return withDatabase(new EksCluster("eks", { config, account, zones, hasLogs }), config);
+      const missing = [...zones.pools].flatMap(([name, its]) => (its.length === 0 ? [name] : []));
+      const offered = withoutPools(config, missing);
+      return withDatabase(new EksCluster("eks", { config: offered, account, zones, hasLogs }), offered);
     }
   }
 }
 
 /** Creates a PostgreSQL database of the cloud if the settings request one. */
-function withDatabase(cluster: GkeCluster | EksCluster, { catalog }: GkeConfig | EksConfig): ClusterAndDatabase {
-  const { enabled, database, replicas = 2 } = catalog;
-  if (database !== "postgres") return { cluster, database };
-  return { cluster, database: enabled ? cluster.createDatabase({ replicas }) : "sqlite" };
+function withDatabase(cluster: GkeCluster | EksCluster, config: GkeConfig | EksConfig): Created {
+  const { enabled, database, replicas = 2 } = config.catalog;
+  if (database !== "postgres") return { config, cluster, database };
+  return { config, cluster, database: enabled ? cluster.createDatabase({ replicas }) : "sqlite" };
 }

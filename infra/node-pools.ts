@@ -84,6 +84,8 @@ const Pool = z.strictObject({
   labels: labels.default({}),
   taints: z.array(Taint).optional(),
   diskType: z.string().optional(),
+  /** True leaves the pool out in a region that does not offer its machine. */
+  optional: z.boolean().default(false),
 });
 
 /** A group of equal nodes that the autoscaler resizes. */
@@ -109,6 +111,7 @@ export interface NodePool {
   readonly zones: readonly string[] | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
+  readonly optional: boolean;
 }
 
 type PoolSettings = z.infer<typeof Pool>;
@@ -130,6 +133,8 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
       problem([index, "role"], `a pool with GPUs needs the role workerGpu, not ${role}`);
     if (role === "workerGpu" && gpus === 0) problem([index, "gpus"], "a workerGpu pool needs 1 GPU at least");
     if (max < min) problem([index, "max"], `is ${max}, less than min, which is ${min}`);
+    if (pool.optional && role !== "workerGpu")
+      problem([index, "optional"], `a pool with the role ${role} must not be optional: every job needs one`);
     if (role === "core" && min === 0) problem([index, "min"], "a core pool needs 1 node at least");
     if ((machineType === undefined) === (cpus === undefined))
       problem([index, "machineType"], "requires either machineType, or cpus and memoryGb");
@@ -151,7 +156,7 @@ export function resolvePools(
 ): { readonly pools: NodePool[]; readonly problems: string[] } {
   const problems: string[] = [];
   const pools = settings.map((pool, index): NodePool => {
-    const { name, role, gpus, gpuType, diskGb, spot, min, max, zones } = pool;
+    const { name, role, gpus, gpuType, diskGb, spot, min, max, zones, optional } = pool;
     const machineTypes = machinesOf(pool, cloud);
     const [machineType] = machineTypes;
     if (machineType === "")
@@ -178,7 +183,7 @@ export function resolvePools(
       );
     const itsLabels = labelsOf(role);
     return {
-      ...{ name, role, gpus, gpuType, diskGb, spot, min, max, zones, machineTypes, architecture },
+      ...{ name, role, gpus, gpuType, diskGb, spot, min, max, zones, machineTypes, architecture, optional },
       labels: { ...pool.labels, ...itsLabels },
       diskType: pool.diskType ?? defaultDisk(machineType, cloud),
       taints: pool.taints ?? defaultTaints(role, itsLabels),
@@ -268,17 +273,28 @@ function sizeOf(pool: NodePool | undefined, cloud: Cloud): object {
   return cpus >= 1 && memoryGb >= 1 ? { num_cpus: cpus, memory: `${memoryGb}Gi` } : {};
 }
 
-/** Returns the default pools of a stack: one node for controllers, and empty pools for Ray. */
+/**
+ * Returns the default pools of a stack: one node for controllers, and empty pools for Ray. Some regions have no GPUs of
+ * that kind. Two kinds of spot machines on EKS are rarely interrupted at once; on GKE each needs a pool.
+ */
 export function defaultPools(cloud: Cloud): PoolSettings[] {
   const machines = {
     gke: { core: "e2-standard-4", head: "n2-standard-8", workerCpu: "n2-standard-16", workerGpu: "g2-standard-16" },
-    eks: { core: "m7i.xlarge", head: "m7i.2xlarge", workerCpu: "m7i.4xlarge", workerGpu: "g6.4xlarge" },
+    eks: {
+      core: "m7i.xlarge",
+      head: "m7i.2xlarge",
+      workerCpu: ["m7i.4xlarge", "m6i.4xlarge"],
+      workerGpu: "g6.4xlarge",
+    },
   }[cloud];
   const gpu = { gpus: 1, ...(cloud === "gke" && { gpuType: "nvidia-l4" }) };
   return z.array(Pool).parse([
     { name: "core", role: "core", machineType: machines.core, min: 1, max: 3 },
     { name: "head", role: "head", machineType: machines.head, max: 5 },
     { name: "cpu", role: "workerCpu", machineType: machines.workerCpu, spot: true, max: 20 },
-    { name: "gpu", role: "workerGpu", machineType: machines.workerGpu, ...gpu, spot: true, diskGb: 200, max: 8 },
+    {
+      ...{ name: "gpu", role: "workerGpu", machineType: machines.workerGpu, ...gpu },
+      ...{ spot: true, diskGb: 200, max: 8, optional: true },
+    },
   ]);
 }

@@ -14,7 +14,8 @@ export const versions = {
   litestream: "0.5.17",
   kueue: "0.19.2",
   fluentBit: "5.1.1",
-  postgres: "17",
+  /** The major versions that RDS and Cloud SQL offer, the default first. */
+  postgres: ["17", "16", "18"],
 } as const;
 
 export const charts = {

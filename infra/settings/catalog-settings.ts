@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { versions } from "../versions.ts";
 import {
   annotationMap,
   bucketOf,
@@ -179,8 +180,16 @@ const onCloud = <Its extends typeof createdDatabase | typeof givenDatabase>(sche
     vendCredentials: z.boolean().default(false),
   });
 
-export const CatalogOnGke = onCloud("gs", createdDatabase);
-export const CatalogOnEks = onCloud("s3", createdDatabase);
+/** The settings of a database that the stack creates. */
+const ofCreatedDatabase = {
+  /** The major version of PostgreSQL. A later one upgrades the database in place, which cannot be undone. */
+  postgresVersion: z
+    .enum(versions.postgres, `must be one of ${versions.postgres.join(", ")}, in quotes`)
+    .default(versions.postgres[0]),
+};
+
+export const CatalogOnGke = onCloud("gs", createdDatabase).extend(ofCreatedDatabase);
+export const CatalogOnEks = onCloud("s3", createdDatabase).extend(ofCreatedDatabase);
 
 /**
  * Returns a schema of a catalog of which the stack backs up SQLite by default, because it owns a bucket for that. During

@@ -351,6 +351,26 @@ describe("a catalog on PostgreSQL", () => {
     });
     expect(environmentOf(stack).TILTYARD_DATABASE_URL).toContain("@database.example.com:5432/tiltyard?sslmode=require");
   });
+
+  test("has the major version of the settings, to which the next update moves the database", async () => {
+    const on = async (variant: string, catalog: object) => {
+      const { one } = await deployed(variant, { catalog: { database: "postgres", ...catalog } });
+      return one(variant === "eks" ? "aws:rds/instance:Instance" : "gcp:sql/databaseInstance:DatabaseInstance").inputs;
+    };
+    expect((await on("eks", {})).engineVersion).toBe("17");
+    expect(await on("eks", { postgresVersion: "18" })).toMatchObject({
+      engineVersion: "18",
+      allowMajorVersionUpgrade: true,
+      applyImmediately: true,
+    });
+    expect((await on("gke", { postgresVersion: "18" })).databaseVersion).toBe("POSTGRES_18");
+    await expect(on("gke", { postgresVersion: "9" })).rejects.toThrow(
+      "catalog.postgresVersion: must be one of 17, 16, 18, in quotes",
+    );
+    await expect(deployed("existing", { catalog: { image, postgresVersion: "18" } })).rejects.toThrow(
+      "postgresVersion",
+    );
+  });
 });
 
 describe("the image of the catalog", () => {

@@ -195,7 +195,8 @@ describe("the add-ons on EKS", () => {
   test("create encrypted volumes in the zone of the pod, by a role of their own", async () => {
     const { one, all } = await stack;
     const addon = one("aws:eks/addon:Addon", "ebs");
-    const rights = one("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "EBSCSIDriverPolicy");
+    const rights = one("aws:iam/rolePolicyAttachment:RolePolicyAttachment", "AmazonEBSCSIDriverPolicyV2");
+    expect(rights.inputs.policyArn).toBe("arn:aws:iam::aws:policy/AmazonEBSCSIDriverPolicyV2");
     expect(addon.inputs).toMatchObject({
       addonName: "aws-ebs-csi-driver",
       serviceAccountRoleArn: "arn:aws:iam::123456789012:role/eks-ebs",
@@ -234,6 +235,12 @@ describe("the add-ons on EKS", () => {
     const { one } = await deployed("eks", { kubernetesVersion });
     const { tag } = one("kubernetes:helm.sh/v3:Release", "autoscaler").inputs.values.image;
     expect(tag).toMatch(new RegExp(`^v${kubernetesVersion.replace(".", "\\.")}\\.\\d+$`));
+  });
+
+  test("report their health, so that EKS repairs nodes with a broken GPU", async () => {
+    const { one } = await stack;
+    expect(one("aws:eks/addon:Addon", "node-monitoring").inputs.addonName).toBe("eks-node-monitoring-agent");
+    expect(one(groupType, "-gpu").inputs.nodeRepairConfig).toEqual({ enabled: true });
   });
 
   test("have the version for Kubernetes, and are upgraded with it", async () => {

@@ -13,9 +13,11 @@ function cpusOf(machine: string): number {
 
 test.each(["gke", "eks"] as const)("the guide for %s has the machines and the quota of a default stack", (cloud) => {
   const rows = defaultPools(cloud).map(({ name, machineType, min, max, diskGb }) => {
-    const cpus = cpusOf(String(machineType));
+    const machines = [machineType ?? ""].flat();
+    const [cpus = 0, ...others] = machines.map(cpusOf);
     expect(cpus).toBeGreaterThan(0);
-    return `| \`${name}\` | \`${machineType}\` | ${min} | ${max} | ${max * cpus} | ${max * diskGb} |`;
+    for (const other of others) expect(other).toBe(cpus);
+    return `| \`${name}\` | ${machines.map((each) => `\`${each}\``).join(" or ")} | ${min} | ${max} | ${max * cpus} | ${max * diskGb} |`;
   });
   expect(readFileSync(`docs/guides/${cloud}.md`, "utf8")).toContain(`${rows.join("\n")}\n\n`);
 });

@@ -43,6 +43,33 @@ describe("a pool of several machines", () => {
   });
 });
 
+describe("an optional pool", () => {
+  test.each([
+    ["gke", { "gcp:region": "no-gpus1" }, poolType],
+    ["eks", { "aws:region": "no-gpus-1" }, groupType],
+  ] as const)("is left out on %s with its Ray cluster in a region without its machine", async (cloud, region, type) => {
+    const { all, outputs, resources } = await deployed(cloud, region);
+    expect(all(type).filter(({ name }) => name.endsWith("-gpu"))).toEqual([]);
+    expect(outputs.jobRayClusters).toEqual(["default"]);
+    expect(refusals(resources)).toEqual([]);
+    const { all: elsewhere, outputs: more } = await deployed(cloud);
+    expect(elsewhere(type).filter(({ name }) => name.endsWith("-gpu"))).toHaveLength(1);
+    expect(more.jobRayClusters).toEqual(["default", "gpu"]);
+  });
+
+  test("is an error where the settings require it", async () => {
+    const gpu = { name: "gpu", role: "workerGpu", gpus: 1, machineType: "g6.4xlarge" };
+    const settings = { "aws:region": "no-gpus-1", nodePools: [...poolsOf("eks", {}), gpu] };
+    await expect(deployed("eks", settings)).rejects.toThrow("g6.4xlarge is offered in no zone of no-gpus-1");
+  });
+
+  test("is never one that every job needs", async () => {
+    await expect(withPools("eks", { cpu: { optional: true } })).rejects.toThrow(
+      "nodePools.2.optional: a pool with the role workerCpu must not be optional",
+    );
+  });
+});
+
 describe("labels of a pool", () => {
   test.each(["eks", "gke"] as const)(
     "adds labels to its nodes on %s, in addition to that of its role",

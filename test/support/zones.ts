@@ -24,7 +24,10 @@ export function zonesOfGoogle(region: string): readonly string[] {
 /** Matches machines with a GPU, which the first zone does not have. */
 const rare = /^(g2|a2|a3|g6|g5|p4|p5)[-.a-z]/;
 
+/** Matches the zones of regions without GPUs. */
+const withoutGpus = /^no-gpus-?1/;
+
 /** Returns the zones that have a machine. */
 export function offering(machine: string, zones: readonly string[]): readonly string[] {
-  return rare.test(machine) ? zones.filter((zone) => !zone.endsWith("a")) : zones;
+  return rare.test(machine) ? zones.filter((zone) => !zone.endsWith("a") && !withoutGpus.test(zone)) : zones;
 }

@@ -33,6 +33,11 @@ export function createDns(name: string, context: AddonContext, nodes: readonly N
   createAddon(name, "coredns", {}, context, nodes);
 }
 
+/** Creates the agent that reports broken nodes, such as those with a broken GPU, so that EKS repairs them. */
+export function createNodeMonitoring(name: string, context: AddonContext, nodes: readonly NodeGroup[]): void {
+  createAddon(name, "eks-node-monitoring-agent", {}, context, nodes);
+}
+
 /**
  * Creates the driver of volumes with its role, and an encrypted default class that waits for the zone of the pod. The
  * driver runs until its nodes are deleted, and its rights outlive the nodes, because the volumes of the last pods are
@@ -49,7 +54,8 @@ export function createVolumes(name: string, context: AddonContext) {
       trust: context.oidcProvider.apply((provider) =>
         trustServiceAccount(provider, "kube-system", "ebs-csi-controller-sa"),
       ),
-      managedPolicies: ["service-role/AmazonEBSCSIDriverPolicy"],
+      // The second version of the policy is limited to the volumes that the driver created.
+      managedPolicies: ["AmazonEBSCSIDriverPolicyV2"],
       ...(encryptionKey !== undefined && { policy: policyOf(...useKeyForDisks(encryptionKey)) }),
     },
     context.parent,

@@ -8,7 +8,7 @@ import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
-import { type AddonContext, createDns, createVolumes, storageClassName } from "./eks-addons.ts";
+import { type AddonContext, createDns, createNodeMonitoring, createVolumes, storageClassName } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
 import { grantKeyToNodes } from "./eks-encryption.ts";
@@ -119,6 +119,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const driver = volumes.createDriver(groups);
     const storageClass = volumes.createClass(driver);
     createDns(`${name}-coredns`, addons, groups);
+    createNodeMonitoring(`${name}-node-monitoring`, addons, groups);
     createContainerLogs(`${name}-container-logs`, addons, groups);
     createDevicePlugin(`${name}-nvidia`, addons, groups);
     const autoscaler = createAutoscaler(`${name}-autoscaler`, addons, groups);

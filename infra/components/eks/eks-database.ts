@@ -3,7 +3,6 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { Database } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
-import { versions } from "../../versions.ts";
 import type { EksNetwork } from "./eks-network.ts";
 
 const port = 5432;
@@ -46,7 +45,10 @@ export function createRds(
     name,
     {
       engine: "postgres",
-      engineVersion: versions.postgres,
+      // A stack gets another major version with its next `up`, and not in the maintenance window after it.
+      engineVersion: config.catalog.postgresVersion,
+      allowMajorVersionUpgrade: true,
+      applyImmediately: true,
       instanceClass: "db.t4g.medium",
       allocatedStorage: 20,
       maxAllocatedStorage: 200,

@@ -15,7 +15,10 @@ export type AdoptedSubnets = readonly { readonly id: string; readonly zone: stri
 export interface EksZones {
   /** The zones of the network. */
   readonly network: readonly string[];
-  /** The zones of each pool, by the name of the pool: those of the network that offer its machine. */
+  /**
+   * The zones of each pool, by the name of the pool: those of the network that offer its machine. An optional pool
+   * without such a zone has none.
+   */
   readonly pools: ReadonlyMap<string, readonly string[]>;
   /** The private subnets of an adopted network. */
   readonly subnets: AdoptedSubnets;
@@ -123,6 +126,7 @@ async function zonesOfPool(pool: NodePool, network: readonly string[], region: s
       `nodePools: ${name} cannot be in ${outside.join(", ")}: the zones of the network are ${network.join(", ")}`,
     );
   const offering = zones.filter((zone) => locations.includes(zone));
+  if (pool.optional && offering.length === 0) return [];
   const isWhole = pool.zones === undefined ? offering.length > 0 : offering.length === zones.length;
   if (!isWhole)
     throw new pulumi.RunError(

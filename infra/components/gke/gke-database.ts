@@ -3,7 +3,6 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { Database } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
-import { versions } from "../../versions.ts";
 import type { GkeNetwork } from "./gke-network.ts";
 
 export interface CloudSqlArgs {
@@ -44,7 +43,7 @@ export function createCloudSql(
     name,
     {
       project,
-      databaseVersion: `POSTGRES_${versions.postgres}`,
+      databaseVersion: `POSTGRES_${config.catalog.postgresVersion}`,
       region: config.region,
       deletionProtection: config.deletionProtection,
       ...(key !== undefined && { encryptionKeyName: key }),
