@@ -147,6 +147,35 @@ export function parseStackConfig(all: All, today: Date): StackConfig {
   return workOut(settings as Settings, cloud);
 }
 
+/**
+ * Validates settings that are values, such as the arguments of a component.
+ *
+ * @param ofProviders Pulumi's settings of the clouds' providers by their full names.
+ * @throws StackConfigError
+ */
+export function configOfValues<V extends Variant>(
+  variant: V,
+  settings: Readonly<Record<string, unknown>>,
+  ofProviders: All = {},
+): Extract<StackConfig, { readonly variant: V }> {
+  const texts = Object.entries(settings)
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([key, value]) => [`${projectName}:${key}`, typeof value === "string" ? value : JSON.stringify(value)] as const,
+    );
+  const all = { ...ofProviders, ...Object.fromEntries(texts), [`${projectName}:variant`]: variant };
+  const config = parseStackConfig(all, new Date());
+  if (!isOf(config, variant)) throw new Error(`the variant is ${config.variant}`);
+  return config;
+}
+
+function isOf<V extends Variant>(
+  config: StackConfig,
+  variant: V,
+): config is Extract<StackConfig, { readonly variant: V }> {
+  return config.variant === variant;
+}
+
 /** Returns the paths of the values that users replace, such as `catalog.image`. */
 function gapsIn(value: unknown, path: string): string[] {
   if (typeof value === "string") return value.includes(gap) ? [path] : [];

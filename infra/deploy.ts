@@ -1,16 +1,13 @@
-import { findEksAccount } from "./components/eks/eks-account.ts";
-import { EksCluster } from "./components/eks/eks-cluster.ts";
-import { findControlPlaneLogs } from "./components/eks/eks-control-plane.ts";
-import { findEksZones } from "./components/eks/eks-zones.ts";
+import type { EksCluster } from "./components/eks/eks-cluster.ts";
 import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
-import { GkeCluster } from "./components/gke/gke-cluster.ts";
-import { findMissingPools } from "./components/gke/gke-zones.ts";
+import type { GkeCluster } from "./components/gke/gke-cluster.ts";
 import type { readDefinitions } from "./components/ray/chart-definitions.ts";
-import { type EksConfig, type GkeConfig, type StackConfig, withoutPools } from "./config.ts";
+import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { deployOn, existingCluster, type Foundation, findDefinitions } from "./deploy-on.ts";
 import type { Outputs } from "./outputs.ts";
+import { createEks, createGke } from "./own-clusters.ts";
 
 /** The parts of a stack. */
 export async function deploy(config: StackConfig, read?: typeof readDefinitions): Promise<Outputs> {
@@ -36,25 +33,21 @@ async function createCluster(config: StackConfig): Promise<Created> {
       const cluster = new ExistingCluster("existing", { ...config, services });
       return { config, cluster, database: config.catalog.database };
     }
-    case "gke": {
-      const offered = withoutPools(config, await findMissingPools(config));
-      return withDatabase(new GkeCluster("gke", offered), offered);
-    }
-    case "eks": {
-      const [account, zones, hasLogs] = await Promise.all([
-        findEksAccount(config),
-        findEksZones(config),
-        findControlPlaneLogs(config),
-      ]);
-      const missing = [...zones.pools].flatMap(([name, its]) => (its.length === 0 ? [name] : []));
-      const offered = withoutPools(config, missing);
-      return withDatabase(new EksCluster("eks", { config: offered, account, zones, hasLogs }), offered);
-    }
+    case "gke":
+      return withDatabase(await createGke("gke", config));
+    case "eks":
+      return withDatabase(await createEks("eks", config));
   }
 }
 
 /** Creates a PostgreSQL database of the cloud if the settings request one. */
-function withDatabase(cluster: GkeCluster | EksCluster, config: GkeConfig | EksConfig): Created {
+function withDatabase({
+  cluster,
+  config,
+}: {
+  readonly cluster: GkeCluster | EksCluster;
+  readonly config: GkeConfig | EksConfig;
+}): Created {
   const { enabled, database, replicas = 2 } = config.catalog;
   if (database !== "postgres") return { config, cluster, database };
   return { config, cluster, database: enabled ? cluster.createDatabase({ replicas }) : "sqlite" };

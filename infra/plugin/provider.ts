@@ -5,7 +5,7 @@ import { type ConstructResult, main, type Provider } from "@pulumi/pulumi/provid
 import { ownValue } from "@tiltyard/protocol";
 import { rayImages } from "../components/ray/ray-images.ts";
 import type { PlatformParts } from "../components/ray/ray-platform.ts";
-import { type ExistingConfig, parseStackConfig } from "../config.ts";
+import { configOfValues, type ExistingConfig } from "../config.ts";
 import { createCatalog, createPlatform, createRunner, existingCluster, findDefinitions } from "../deploy-on.ts";
 import { stackOutputs } from "../outputs.ts";
 import { known, knownValues } from "./inputs.ts";
@@ -146,12 +146,7 @@ function partsOf(platform: PlatformParts): Omit<PlatformParts, "priorities" | "r
 
 /** Validates settings. @throws StackConfigError */
 function configOf(settings: Readonly<Record<string, unknown>>): ExistingConfig {
-  const texts = Object.entries(settings).map(
-    ([key, value]) => [`tiltyard:${key}`, typeof value === "string" ? value : JSON.stringify(value)] as const,
-  );
-  const config = parseStackConfig({ ...Object.fromEntries(texts), "tiltyard:variant": "existing" }, new Date());
-  if (config.variant !== "existing") throw new Error(`the variant is ${config.variant}`);
-  return config;
+  return configOfValues("existing", settings);
 }
 
 registerReferences();

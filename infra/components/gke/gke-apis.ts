@@ -26,7 +26,7 @@ export class GkeApis extends pulumi.ComponentResource {
   readonly project: pulumi.Output<string>;
 
   constructor(name: string, config: GkeApisConfig, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:GkeServices", name, {}, options);
+    super("tiltyard:infra:GkeApis", name, {}, options);
     const { project, catalog, encryptionKey } = config;
     const enable = (service: string, ...dependsOn: pulumi.Resource[]) =>
       new gcp.projects.Service(

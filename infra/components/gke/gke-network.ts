@@ -30,7 +30,7 @@ export class OwnGkeNetwork extends pulumi.ComponentResource implements GkeNetwor
   readonly nat: readonly pulumi.Resource[];
 
   constructor(name: string, args: OwnGkeNetworkArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:GkeNetwork", name, {}, options);
+    super("tiltyard:infra:OwnGkeNetwork", name, {}, options);
     const { config, ranges, project } = args;
     const { region } = config;
     const child = { parent: this };
