@@ -369,6 +369,8 @@ def test_the_reason_of_a_failure_has_all_lines_of_the_error():
     error = ValueError("1 validation error for Film\nyear\n  must be a number\n    For further information visit a site")
     for failed in (error, ray.exceptions.RayTaskError("f", "trace", error)):
         assert reason_of(failed) == f"ValueError: {error}"
+    task = 'ray.exceptions.RayTaskError(ValueError): applier.run()\n  File "a.py", line 1, in run\n    f()\n    ^^^\n'
+    assert reason_of(RuntimeError(f"{task}ValueError: no film\n  look it up")) == "ValueError: no film\n  look it up"
     assert reason_of(ray.exceptions.RaySystemError("lost", "a stack\ntrace")).startswith("RaySystemError: ")
     assert reason_of(ValueError()) == "ValueError"
     # A word in another line does not mean that the error of a function is one of the network.

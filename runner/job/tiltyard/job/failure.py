@@ -34,6 +34,8 @@ TRANSPORT = re.compile(r"reqwest::Error \{ kind: (?:Request|Body|Decode|Connect|
 UNAVAILABLE = re.compile(r"\blance_namespace\.errors\.(?:InternalError|ServiceUnavailableError|ThrottlingError)\b")
 
 CAUSED_BY = " | caused by "
+# A frame of a traceback, with its code and the marks below it.
+FRAME = re.compile(r'^ +File "[^"\n]*", line \d+, in .*\n(?:    .*\n)*', re.MULTILINE)
 
 
 def is_passing(error: BaseException) -> bool:
@@ -78,6 +80,10 @@ def reason_of(error: BaseException) -> str:
     """
     innermost = _innermost(error)
     text = str(innermost).strip()
+    # Geneva raises the error of a task as text, with the traceback of the worker before the error itself.
+    frames = list(FRAME.finditer(text))
+    if frames and CAUSED_BY not in text and (error_of_task := text[frames[-1].end() :].strip()):
+        return error_of_task
     is_wrapped = CAUSED_BY in text or type(innermost).__module__.partition(".")[0] == "ray"
     return _last_line_of(error) if is_wrapped or not text else f"{type(innermost).__name__}: {text}"
 
