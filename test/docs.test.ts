@@ -49,6 +49,15 @@ test("the README shows how to try and how to test a clone, and CI runs the same 
   expect([...blocks].map(([, number]) => number)).toEqual(["1", "2"]);
 });
 
+test("tests run the sh blocks of all pages, whose other commands are console blocks", () => {
+  const tests = files.filter((path) => /^test\/\w+\/.*\.(py|ts)$/.test(path)).map(textOf);
+  const isRun = (path: string) =>
+    path.startsWith("docs/clients/") || tests.some((text) => text.includes(path.replace(/^docs\//, "")));
+  const withCommands = pages.filter((path) => blocksOf(textOf(path)).some(({ language }) => language === "sh"));
+  expect(withCommands.filter((path) => !isRun(path))).toEqual([]);
+  expect(pages.filter((path) => /^ *```(bash|shell)/m.test(textOf(path)))).toEqual([]);
+});
+
 test("no text runs the command through npx, which outside of a clone installs a package of that name", () => {
   const suggests = /npx(\s|\\n)+(--?\S+\s+)*@?tiltyard/;
   expect(files.filter((path) => suggests.test(textOf(path)))).toEqual([]);

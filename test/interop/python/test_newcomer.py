@@ -92,10 +92,19 @@ def test_local_jobs_fill_a_column_with_pylance_and_with_geneva(catalog, folder):
 
 
 def test_the_guide_to_jobs_works_after_the_other_pages(catalog, runner, folder):
-    [guide] = blocks("guides/jobs.md", "sh")[:1]
-    shell(catalog, folder, guide)
+    shell(catalog, folder, "\n".join(blocks("guides/jobs.md", "sh")))
     count = 'curl -sS -H "x-api-key: $(cat data/development.key)" -X POST http://127.0.0.1:2333/v1/table/films/count_rows'
     assert shell(catalog, folder, f"""{count} -d '{{"predicate": "title_length IS NOT NULL"}}'""").strip() == "1000"
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["guides/tables.md", "reference/management.md", "reference/settings.md", "reference/cli.md", "operations/catalog.md"],
+)
+def test_a_page_works_after_the_guide_to_jobs(catalog, folder, page):
+    # A reader's catalog is at the port that the command calls by default.
+    here = f"export TILTYARD_CATALOG_URL={catalog.url}"
+    shell(catalog, folder, "\n".join([here, *blocks(page, "sh")]))
 
 
 def test_client_pages_work_after_the_other_pages(catalog, folder):
