@@ -78,10 +78,13 @@ export function jobsCommand(): Command {
     print(options, job, `job ${id} is ${job.status}`);
   });
 
-  addOfOne(jobs, "retry", "open a failed or canceled job again").action(async (id: string, options: CatalogOptions) => {
-    const { job_id } = await catalogOf(options).management.retryJob({ id: parseIdentifier(id) });
-    print(options, { job_id }, job_id);
-  });
+  addOfOne(jobs, "retry", "open a failed or canceled job again")
+    .option("--failed-rows", "compute only the rows for which the job recorded an error; it may have succeeded")
+    .action(async (id: string, options: CatalogOptions & { readonly failedRows?: boolean }) => {
+      const { management } = catalogOf(options);
+      const { job_id } = await management.retryJob({ id: parseIdentifier(id), failed_rows: options.failedRows });
+      print(options, { job_id }, job_id);
+    });
 
   addOfOne(jobs, "logs", "print the last lines of a job's output")
     .option("--attempt <number>", "an earlier attempt; the latest one by default", wholeNumber)

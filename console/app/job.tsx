@@ -112,10 +112,11 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
   async function pauseOrResume() {
     await call(isPaused ? "resumeJob" : "pauseJob", { id });
   }
-  async function retry() {
-    const { job_id } = await call("retryJob", { id });
+  async function retry(failed_rows = false) {
+    const { job_id } = await call("retryJob", { id, failed_rows });
     goTo("job", job_id.split(delimiterFor(id)));
   }
+  const hasFailedRows = (job.progress.rows_skipped_on_error ?? 0) > 0;
   const heading = useRef<HTMLHeadingElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const hadFocus = button.current !== null && button.current === document.activeElement;
@@ -134,11 +135,18 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
       </button>
     </>
   ) : (
-    job.status !== "Succeeded" && (
-      <button key="retry" ref={button} type="button" onClick={() => run(retry)}>
-        Try again
-      </button>
-    )
+    <>
+      {hasFailedRows && (
+        <button type="button" class="outline" onClick={() => run(() => retry(true))}>
+          Try the failed rows again
+        </button>
+      )}
+      {job.status !== "Succeeded" && (
+        <button key="retry" ref={button} type="button" onClick={() => run(retry)}>
+          Try again
+        </button>
+      )}
+    </>
   );
 
   return (

@@ -112,7 +112,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   PauseJob:
     "A paused job stays unchanged. 409 if the job has ended. An attempt that has already begun its last commit may still succeed.",
   ResumeJob: "A job that is not paused stays unchanged. 409 if the job has ended.",
-  RetryJob: "Returns the id of a new job. 409 if the job has not ended or has succeeded.",
+  RetryJob:
+    "Returns the id of a new job. 409 if the job has not ended, or if it has succeeded and the request does not select its failed rows.",
   DescribeJobLog: "Returns the lines of the latest attempt. They are the last ones that its runner sent.",
   ListJobErrors:
     "Reads Geneva's table of errors, except for the refresh of a Function. 406 if operations on rows are disabled.",

@@ -182,6 +182,17 @@ export const retryJob = defineContract({
   operationId: "RetryJob",
   summary: "Open a failed or canceled job again with the same parameters; it fills the rows that still have no value",
   path: "/management/v1/job/{id}/retry",
+  body: z
+    .object({
+      ...commonRequest,
+      failed_rows: z
+        .boolean()
+        .optional()
+        .describe(
+          "Computes only the rows for which the job recorded an error. The job may have succeeded, and must be a backfill of a function of Geneva.",
+        ),
+    })
+    .meta({ id: "RetryJobRequest" }),
   response: z.object({ context, job_id: jobId }).meta({ id: "RetryJobResponse" }),
   status: 201,
   errors: [...jobErrors, 429],

@@ -41,7 +41,15 @@ const optionName = /^[a-z][a-z0-9_]*$/;
 const reserved: readonly string[] = [
   ...["branch", "namespace", "version", "table", "table_name", "column", "columns", "col_name", "column_name"],
   ...["id", "identity", "job_id", "udf", "checkpoint", "checkpoint_store", "error_store", "job_tracker", "packager"],
-  ...["storage_options", "database", "delimiter", "options", "cluster_definition", "function_binding"],
+  ...[
+    "storage_options",
+    "database",
+    "delimiter",
+    "options",
+    "cluster_definition",
+    "function_binding",
+    "failed_rows_of",
+  ],
 ];
 const Option = z.union([z.string().max(optionMax.value), z.number(), z.boolean()], {
   error: `must be a text of at most ${optionMax.value} characters, a number or a boolean`,

@@ -4,7 +4,7 @@ import { type AnyContract, contracts, managementContracts, viewDefinitionPrefix 
 const ofEveryRequest: readonly string[] = ["id", "database", "indexName", "delimiter", "identity", "context"];
 
 /** The parameters that the catalog derives from a request. */
-const resolved = ["cluster_definition", "function_binding"];
+const resolved = ["cluster_definition", "function_binding", "failed_rows_of"];
 
 /** The names of parameters, by the operation that opens the job. */
 const namesByOperation = new Map(

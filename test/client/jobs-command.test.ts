@@ -202,8 +202,13 @@ describe("tiltyard jobs", () => {
       job_id: again,
       status: "Queued",
     });
-    const refused = await start("retry", again).finished;
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
+    for (const options of [[], ["--failed-rows"]]) {
+      const refused = await start("retry", again, ...options).finished;
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the job is Queued")]);
+    }
+    await start("cancel", again).finished;
+    const ofFailedRows = await start("retry", again, "--failed-rows").finished;
+    expect([ofFailedRows.code, ofFailedRows.stderr]).toEqual([1, expect.stringContaining("only a backfill")]);
   });
 
   test("describe shows status, reason, progress and times for people", async () => {

@@ -18,6 +18,14 @@ async function backfill(id: readonly string[], column: string, more: object = {}
   return catalog.call("alterTableBackfillColumns", { id, column, ...more });
 }
 
+/** Creates a table with a column like those of Geneva's functions. */
+async function createVirtual(name: string): Promise<string[]> {
+  const id = await createFilms(catalog);
+  await catalog.call("alterTableAddColumns", { id, new_columns: [{ name, expression: "cast(0 as int)" }] });
+  await catalog.call("updateFieldMetadata", { id, updates: [{ path: name, metadata: { virtual_column: "true" } }] });
+  return id;
+}
+
 async function alter(job: string, ...actions: readonly object[]) {
   expect((await catalog.call("alterTransaction", { id: job.split("$"), actions })).status).toBe(200);
 }
@@ -47,6 +55,12 @@ describe("a backfill", () => {
       400,
       /^error_policy: must be one of fail, skip/,
     ],
+    [
+      "a manifest that no runner accepts",
+      { column: "twice", manifest: '{"pip": ["numpy"], "conda": {"dependencies": ["pip"]}}' },
+      400,
+      /^manifest: Ray installs packages either with pip or with conda/,
+    ],
     ["an option without an effect", { column: "twice", error_store: "x" }, 400, /^error_store: is not the name/],
     ["an option that is no scalar", { column: "twice", skip_rows: [1] }, 400, /^skip_rows: must be a text/],
     ["a field that the catalog derives", { column: "twice", cluster_definition: "{}" }, 400, /^cluster_definition: /],
@@ -58,12 +72,7 @@ describe("a backfill", () => {
   });
 
   test("keeps the error policy with the job, and refuses limits of skipped rows without it", async () => {
-    const id = await createFilms(catalog);
-    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "length", expression: "cast(0 as int)" }] });
-    await catalog.call("updateFieldMetadata", {
-      id,
-      updates: [{ path: "length", metadata: { virtual_column: "true" } }],
-    });
+    const id = await createVirtual("length");
     for (const limit of [{ max_failed_rows: 3 }, { max_failed_fraction: 0.1, error_policy: "fail" }]) {
       const { error } = await backfill(id, "length", limit);
       expect([error.status, error.detail]).toEqual([400, expect.stringContaining('needs error_policy "skip"')]);
@@ -263,6 +272,28 @@ describe("management of jobs", () => {
       attempt: 0,
       parameters: { column: "twice", concurrency: "2" },
     });
+  });
+
+  test("retries the failed rows of an ended job, which may have succeeded, in the latest version", async () => {
+    const id = await createVirtual("v");
+    const job = (await backfill(id, "v", { error_policy: "skip", read_version: 1 })).body.job_id;
+    const request = { id: job.split("$"), failed_rows: true };
+    expect((await catalog.call("retryJob", request)).error.status).toBe(409);
+    await alter(job, setStatus("Running"), setStatus("Succeeded"));
+    expect((await catalog.call("retryJob", { id: request.id })).error.status).toBe(409);
+    const { job_id } = (await catalog.call("retryJob", request)).body;
+    const { parameters } = (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
+    expect(parameters).toEqual({ column: "v", error_policy: "skip", failed_rows_of: job });
+    // The same request while that job is open returns that job.
+    expect((await catalog.call("retryJob", request)).body.job_id).toBe(job_id);
+  });
+
+  test("refuses to retry the failed rows of a job that records none", async () => {
+    const { id } = await declareTable(catalog);
+    const job = (await catalog.call("compactTable", { id })).body.job_id;
+    await alter(job, setStatus("Failed"));
+    const { error } = await catalog.call("retryJob", { id: job.split("$"), failed_rows: true });
+    expect([error.status, error.detail]).toEqual([400, expect.stringContaining("failed_rows: only a backfill")]);
   });
 
   test("opens the caller's own jobs on any table, and is 404 for an unknown job, 409 for a record", async () => {

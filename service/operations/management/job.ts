@@ -2,6 +2,7 @@ import { literal, toExpression } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
+  formatIdentifier,
   isOpen,
   managementContracts,
   parseIdentifier,
@@ -22,7 +23,7 @@ import { isQueued, queuePositions } from "../../jobs/queue.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
 import { listErrors, type RowErrorRecord } from "../../store/functions.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
-import type { JobSummaryRecord } from "../../store/jobs.ts";
+import type { JobRecord, JobSummaryRecord } from "../../store/jobs.ts";
 import { findTable, findTableById } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
 import { requireReadableSource } from "../../views/refresh.ts";
@@ -128,12 +129,13 @@ export const resumeJob: Handler<"resumeJob"> = async ({ id, delimiter }, { store
 export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) => {
   const { store } = catalog;
   const job = await requireJob(store.read, request.id);
-  const { status, operation, parameters } = job;
-  if (status !== "Failed" && status !== "Canceled")
+  const { status, operation } = job;
+  if (isOpen(job) || (status === "Succeeded" && request.failed_rows !== true))
     throw new CatalogError(
       "ConcurrentModification",
       `the job is ${status}: only failed and canceled jobs can be retried`,
     );
+  const parameters = request.failed_rows === true ? parametersForFailedRows(job) : job.parameters;
   const contract = { operationId: operation };
   const table = (await findTableById(store.read, job.tableId))?.identifier;
   // The table may have been renamed into a namespace of others.
@@ -146,6 +148,18 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
   const again = prepareJob({ contract, request, caller, table, parameters, author });
   return { job_id: await openOnce(catalog, again) };
 };
+
+/** Returns the parameters of a job that computes the failed rows of another one. Their addresses are not those of its version. */
+function parametersForFailedRows({ operation, parameters, namespace, id }: JobRecord): JobRecord["parameters"] {
+  const isBackfill = operation === contracts.alterTableBackfillColumns.operationId;
+  if (!isBackfill || parameters.function_binding !== undefined)
+    throw new CatalogError(
+      "InvalidInput",
+      "failed_rows: only a backfill of a function of Geneva records failed rows. Any other job computes them again when its request is repeated",
+    );
+  const { read_version: _, ...others } = parameters;
+  return { ...others, failed_rows_of: formatIdentifier([...namespace, id]) };
+}
 
 export const describeJobLog: Handler<"describeJobLog"> = async ({ id }, { store }) => {
   const job = await requireJob(store.read, id);

@@ -23,6 +23,12 @@ def backfill(catalog, table, column, **fields) -> str:
     return catalog.post(f"/v1/table/{'%24'.join(table)}/backfill_column", request)["job_id"]
 
 
+def jobs_of(catalog, table: list[str], query: str = "") -> list[str]:
+    """Returns the jobs of a table, the latest first."""
+    jobs = catalog.get(f"/management/v1/namespace/$/job/list{query}")["jobs"]
+    return [job["job_id"] for job in jobs if job["objects"] == [table]]
+
+
 def describe(catalog, job: str) -> dict:
     return catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/describe")["job"]
 

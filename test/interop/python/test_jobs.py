@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from geneva.transformer import UnpackedUDF
-from jobs import ROWS, alter, backfill, describe, values, write_films
+from jobs import ROWS, alter, backfill, describe, jobs_of, values, write_films
 from processes import ancestors_of, drivers_of, processes, ray_folders
 from runner import JOB_SECONDS, Runner, ended
 
@@ -37,9 +38,12 @@ def udfs():
         time.sleep(1)
         return len(title)
 
-    @geneva.udf(data_type=pa.struct([("vector", pa.list_(pa.float32(), 4)), ("title", pa.string())]))
-    def two(title: str) -> dict:
-        return {"vector": [float(len(title))] * 4, "title": title.upper()}
+    both = pa.struct([("vector", pa.list_(pa.float32(), 4)), ("title", pa.string())])
+
+    @geneva.udf(data_type=both)
+    def two(batch: pa.RecordBatch) -> pa.Array:
+        titles = batch["title"].to_pylist()
+        return pa.array([{"vector": [float(len(title))] * 4, "title": title.upper()} for title in titles], both)
 
     return {"two": two, "title_length": title_length, "broken": broken, "slow": slow}
 
@@ -50,9 +54,15 @@ def open_with_geneva(catalog, table):
 
 
 def test_a_rest_call_fills_a_udf_column_except_for_the_rows_whose_errors_are_recorded(catalog, runner, films):
+    calls = Path(tempfile.mkdtemp(dir="/tmp"))
+    repaired = calls / "repaired"
+
     @geneva.udf(data_type=pa.int64())
     def even_length(title: str) -> int:
-        if int(title.split()[1]) % 2 == 1:
+        if repaired.exists():
+            print("computed", title, flush=True)
+            calls.joinpath(title).touch()
+        elif int(title.split()[1]) % 2 == 1:
             raise ValueError(f"odd: {title}")
         return len(title)
 
@@ -76,6 +86,27 @@ def test_a_rest_call_fills_a_udf_column_except_for_the_rows_whose_errors_are_rec
     listed = catalog.get(f"/management/v1/job/{job.replace('$', '%24')}/error/list")["errors"]
     assert {error["message"] for error in listed} == odd
     assert {(error["type"], error["column"]) for error in listed} == {("ValueError", "even_length")}
+
+    # A changed row, a deleted one and a new one are no failed rows of the job.
+    repaired.touch()
+    rows = lance.dataset(namespace_client=catalog.client(), table_id=films)
+    rows.update({"title": "'Film 1 again'"}, where="id = 1")
+    rows.delete("id = 3")
+    new = pa.table({"id": [ROWS], "title": [f"Film {ROWS}"]})
+    lance.write_dataset(new, namespace_client=catalog.client(), table_id=films, mode="append")
+    path = f"/management/v1/job/{job.replace('$', '%24')}/retry"
+    retried = ended(catalog, runner, catalog.post(path, {"failed_rows": True})["job_id"])
+    assert (retried["status"], retried.get("reason")) == ("Succeeded", None)
+    assert (retried["result"]["rows_retried"], retried["result"]["rows_not_retried"]) == (ROWS // 2 - 2, 2)
+    computed = {each.name for each in calls.iterdir()} - {repaired.name}
+    assert computed == {f"Film {number}" for number in range(5, ROWS, 2)}
+    # The log has the output of the function, and no bars or warnings of Geneva.
+    log = catalog.get(f"/management/v1/job/{retried['job_id'].replace('$', '%24')}/log")["lines"]
+    assert sum("computed Film" in line for line in log) == len(computed)
+    assert not [line for line in log if "it/s" in line or "DataReplacement" in line or "member(s)" in line]
+    lengths = {number: len(f"Film {number}") for number in range(ROWS)} | {1: None, ROWS: None}
+    del lengths[3]
+    assert values(catalog, films, "even_length") == [lengths[number] for number in sorted(lengths)]
 
 
 @pytest.mark.timeout(600)
@@ -302,12 +333,6 @@ def test_new_rows_are_filled_by_a_job_that_nobody_asks_for(catalog, runner, tabl
     # When no task remains, the catalog has processed the commits of the job.
     wait_until(lambda: not waiting_tasks(catalog), "the catalog's look at all commits", seconds=JOB_SECONDS)
     assert jobs_of(catalog, films) == [job]
-
-
-def jobs_of(catalog, table: list[str], query: str = "") -> list[str]:
-    """Returns the jobs of a table, the latest first."""
-    jobs = catalog.get(f"/management/v1/namespace/$/job/list{query}")["jobs"]
-    return [job["job_id"] for job in jobs if job["objects"] == [table]]
 
 
 def waiting_tasks(catalog) -> int:

@@ -9,7 +9,7 @@ import lance
 import pyarrow as pa
 import pytest
 from catalog import wait_until
-from jobs import ROWS, values, write_films
+from jobs import ROWS, describe, jobs_of, values, write_films
 from runner import JOB_SECONDS, ended
 
 
@@ -81,15 +81,27 @@ def test_views_of_a_table_with_stable_row_ids_follow_it(catalog, runner, geneva_
     late = geneva_db.create_materialized_view(f"late_{stable[0]}", query)
     late.refresh()
     chunks = geneva_db.create_udtf_view(
-        f"chunks_{stable[0]}", geneva_db.open_table(stable[0]).search(None).select(["id", "title"]), functions()["words"]
+        f"chunks_{stable[0]}",
+        geneva_db.open_table(stable[0]).search(None).select(["id", "title"]),
+        functions()["words"],
     )
     chunks.refresh()
     append(catalog, stable, 40, 41)
     late.refresh()
     chunks.refresh()
+    # Each attempt has computed the new rows of the source, or all rows of the view in the end.
+    assert [progress_of(catalog, view) for view in (f"late_{stable[0]}", f"chunks_{stable[0]}")] == [12, 84]
     assert values(catalog, [f"late_{stable[0]}"], "title") == [f"Film {number}" for number in range(30, ROWS + 2)]
     found = sorted((row["id"], row["position"], row["word"]) for row in rows_of(catalog, f"chunks_{stable[0]}"))
     assert found == [each for number in range(ROWS + 2) for each in ((number, 0, "Film"), (number, 1, str(number)))]
+
+
+def progress_of(catalog, view: str) -> int:
+    """Returns the number of rows that the latest refresh of a view has reported."""
+    [latest, *_] = jobs_of(catalog, [view])
+    progress = describe(catalog, latest)["progress"]
+    assert progress["rows_committed"] == progress["rows_total"]
+    return progress["rows_total"]
 
 
 def test_a_view_of_a_table_in_a_namespace(catalog, runner, geneva_db, films):
@@ -112,10 +124,21 @@ def test_a_view_of_a_table_in_a_namespace(catalog, runner, geneva_db, films):
 def test_a_view_with_a_column_of_a_function_has_its_rows_without_another_request(catalog, runner, geneva_db, source):
     @geneva.udf(data_type=pa.int64())
     def title_length(title: str) -> int:
+        import time
+
+        time.sleep(0.2)
         return len(title)
 
     query = geneva_db.open_table(source[0]).search(None).select({"id": "id", "title": "title", "length": title_length})
     view = f"column_{source[0]}"
     geneva_db.create_materialized_view(view, query, with_no_data=False)
+    [job] = jobs_of(catalog, [view])
+
+    def is_filling() -> bool:
+        found = describe(catalog, job)
+        assert found["status"] in ("Queued", "Running"), found
+        return found["progress"].get("rows_total") == ROWS and found["progress"]["rows_committed"] < ROWS
+
+    wait_until(is_filling, "the progress of the refresh", seconds=JOB_SECONDS)
     lengths = [len(f"Film {number}") for number in range(ROWS)]
     wait_until(lambda: values(catalog, [view], "length") == lengths, "the first refresh", seconds=JOB_SECONDS)

@@ -36,24 +36,30 @@ def with_error_policy(table: Any, parameters: Parameters) -> Any:
     return attrs.evolve(function, error_handling=resolve_on_error(policy))
 
 
+def system_table(job: Job, name: str) -> Any | None:
+    """Returns a table of Geneva's records, or None before its first record."""
+    import lancedb
+
+    db = lancedb.connect_namespace("rest", job.connection.properties)
+    if name not in db.list_tables(namespace_path=system_namespace()).tables:
+        return None
+    return db.open_table(name, namespace_path=system_namespace())
+
+
 def name_table_in_errors(job: Job) -> None:
     """Sets the name of the table in the job's records of errors, because Geneva records the name of the folder instead.
 
     Prints a failure, which must not hide the outcome of the job.
     """
-    import lancedb
-
-    records = f"job_id = {_literal(job.id)} AND table_name != {_literal(job.table[-1])}"
+    records = f"job_id = {literal(job.id)} AND table_name != {literal(job.table[-1])}"
     try:
-        db = lancedb.connect_namespace("rest", job.connection.properties)
-        if ERRORS_TABLE not in db.list_tables(namespace_path=system_namespace()).tables:
-            return
-        errors = db.open_table(ERRORS_TABLE, namespace_path=system_namespace())
-        if errors.count_rows(records) > 0:
+        errors = system_table(job, ERRORS_TABLE)
+        if errors is not None and errors.count_rows(records) > 0:
             errors.update(where=records, values={"table_name": job.table[-1]})
     except Exception as error:
         print(f"the records of errors have no table: {error}", flush=True)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Returns a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -25,6 +25,21 @@ def require_workers_for_view(table: Any) -> None:
     _require(f"a function of the view {table.name}", lambda: _of_view(table))
 
 
+def accept_functions_of_batches() -> None:
+    """Lets Geneva update the record of a job whose function reads a whole `pa.RecordBatch` and thus names no columns.
+
+    The client of the remote mode has created the record. Lance cannot write the empty list of columns into it.
+    """
+    from geneva.jobs.jobs import JobStateManager
+
+    launch = JobStateManager.launch
+
+    def launch_without_columns(self: Any, *names: Any, input_columns: Any = None, **fields: Any) -> Any:
+        return launch(self, *names, input_columns=input_columns or None, **fields)
+
+    JobStateManager.launch = launch_without_columns
+
+
 def _require(what: str, read: Callable[[], list[Any]]) -> None:
     found = needs.workers()
     if found is None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable
-from datetime import timedelta
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from tiltyard.job import needs
-from tiltyard.job.geneva_errors import name_table_in_errors, system_namespace, with_error_policy
-from tiltyard.job.geneva_functions import require_workers_for_column, require_workers_for_view
+from tiltyard.job.geneva_errors import name_table_in_errors, with_error_policy
+from tiltyard.job.geneva_failed_rows import failed_rows
+from tiltyard.job.geneva_functions import (
+    accept_functions_of_batches,
+    require_workers_for_column,
+    require_workers_for_view,
+)
 from tiltyard.job.geneva_resume import checkpoint_size_max, commit_granularity, filter_of_rest
-from tiltyard.job.job import Job, JobError, Report, Result
+from tiltyard.job.geneva_table import open_with_geneva
+from tiltyard.job.job import Job, Report, Result
 
 POLL_SECONDS = 1.0
 # The time for the counters at the end, which are the progress of the finished job.
@@ -80,7 +87,12 @@ def backfill(job: Job, report: Report) -> Result:
         **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
         **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
     }
-    where = parameters.get("where") or filter_of_rest(table, parameters["column"])
+    source_version = table.version
+    failed = failed_rows(job, table) if "failed_rows_of" in parameters else None
+    if failed is not None and failed.rows == 0:
+        return {**failed.result, "source_version": source_version}
+    where = parameters.get("where") if failed is None else failed.where
+    where = where or filter_of_rest(table, parameters["column"])
     if where is not None:
         arguments["where"] = where
     arguments.setdefault("commit_granularity", commit_granularity(table))
@@ -89,11 +101,10 @@ def backfill(job: Job, report: Report) -> Result:
         arguments.update({} if bound is None else {"max_checkpoint_size": bound})
     if "error_policy" in parameters:
         arguments["udf"] = with_error_policy(table, parameters)
-    source_version = table.version
 
     def run(fitted: dict[str, Any]) -> None:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
-        poll = CounterPoll(running.future.job_tracker)
+        poll = CounterPoll(lambda: running.future.job_tracker)
         while not running.done(timeout=POLL_SECONDS):
             _report(poll.read(), report, _resources())
         running.result()
@@ -104,7 +115,8 @@ def backfill(job: Job, report: Report) -> Result:
     finally:
         name_table_in_errors(job)
     table.checkout_latest()
-    return {"source_version": source_version, "published_version": table.version}
+    result = {"source_version": source_version, "published_version": table.version}
+    return result if failed is None else {**result, **failed.result}
 
 
 def refresh(job: Job, report: Report) -> Result:
@@ -114,11 +126,34 @@ def refresh(job: Job, report: Report) -> Result:
     require_workers_for_view(table)
     arguments = {**_options(job), **{name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}}
     source_version = table.version
-    _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
+    with _reports_of_refresh(job, report):
+        _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
     table.checkout_latest()
     rows = table.count_rows()
     report(rows, rows)
     return {"source_version": source_version, "published_version": table.version}
+
+
+@contextlib.contextmanager
+def _reports_of_refresh(job: Job, report: Report) -> Iterator[None]:
+    """Reports the progress of a refresh from another thread, because Geneva's call returns at the end only."""
+    import ray
+    from geneva.runners.ray.naming import job_tracker_name
+
+    poll = CounterPoll(lambda: ray.get_actor(job_tracker_name(job.id)))
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(POLL_SECONDS):
+            _report(poll.read(), report, _resources())
+
+    thread = threading.Thread(target=repeat, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _options(job: Job) -> dict[str, Any]:
@@ -138,21 +173,9 @@ def _open_table(job: Job) -> Any:
 
     ray.init(ignore_reinit_error=True, log_to_driver=True)
     _limit_reserved_memory(ray.nodes())
-    try:
-        import geneva
-    except ImportError as error:
-        message = f"UDF columns and views need Geneva where the job runs: pip install geneva ({error})"
-        raise JobError(message) from error
-
-    db = geneva.connect(
-        namespace_client_impl="rest",
-        namespace_client_properties=job.connection.properties,
-        system_namespace=system_namespace(),
-        # Geneva's own check for a newer version. Without it, some refreshes fail although all rows exist.
-        read_consistency_interval=timedelta(0),
-    )
-    *namespace, name = job.table
-    return db.open_table(name, namespace=namespace)
+    table = open_with_geneva(job)
+    accept_functions_of_batches()
+    return table
 
 
 def _run_fitted(run: Callable[[dict[str, Any]], None], arguments: dict[str, Any]) -> None:
@@ -192,7 +215,8 @@ Counters = dict[str, dict[str, int]]
 class CounterPoll:
     """Reads Geneva's counters, with at most one request at a time. A failure is no error of the job."""
 
-    def __init__(self, tracker: Any) -> None:
+    def __init__(self, tracker: Callable[[], Any]) -> None:
+        """The tracker is an actor, which may not exist yet."""
         self._tracker = tracker
         self._requested: Any = None
 
@@ -202,7 +226,7 @@ class CounterPoll:
 
         try:
             if self._requested is None:
-                self._requested = self._tracker.get_all.remote()
+                self._requested = self._tracker().get_all.remote()
             arrived, _ = ray.wait([self._requested], timeout=timeout_seconds)
             if not arrived:
                 return {}
@@ -219,11 +243,19 @@ class CounterPoll:
 
 
 def _report(counters: Counters, report: Report, resources: dict[str, int]) -> None:
-    rows = counters.get("rows_committed")
+    rows = counters.get("rows_committed") or _rows_of_batches(counters)
     if rows is None:
         return
     others = {name: counters[counter]["n"] for counter, name in COUNTERS.items() if counter in counters}
     report(rows["n"], rows["total"], **others, **resources)
+
+
+def _rows_of_batches(counters: Counters) -> dict[str, int] | None:
+    """Returns the rows that a chunker has produced. All rows are estimated from the finished batches of its source."""
+    produced, batches = counters.get("rows_produced"), counters.get("batches")
+    if produced is None or batches is None or batches["n"] == 0:
+        return None
+    return {"n": produced["n"], "total": produced["n"] * max(batches["n"], batches["total"]) // batches["n"]}
 
 
 def _resources() -> dict[str, int]:
