@@ -301,6 +301,14 @@ def test_the_log_has_no_blank_lines_of_progress_bars():
     assert tail.text().splitlines() == ["ValueError: no such film", "rows: 0%"]
 
 
+def test_the_log_has_no_warnings_that_each_worker_of_geneva_prints():
+    tail = LogTail("secret-key")
+    tail.add("(pid=1) Table does not implement 1 member(s) required by the installed lancedb (0.40.0): a.\n")
+    tail.add("(pid=2) [WARN lance_table] Building manifest with DataReplacement operation. Use with caution.\n")
+    tail.add("(pid=2) computed\n")
+    assert tail.text() == "(pid=2) computed"
+
+
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_told(catalog, job):
     attempt, stops = begin(catalog, job)
     attempt.end("Failed", "no file caf\udce9.png")

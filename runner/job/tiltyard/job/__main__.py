@@ -14,7 +14,7 @@ from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.job import Job
-from tiltyard.job.log_tail import LogTail
+from tiltyard.job.log_tail import LogTail, quiet
 from tiltyard.job.ray_head import has_ray
 from tiltyard.job.work import work_of
 
@@ -35,6 +35,7 @@ class Exit(IntEnum):
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
+    quiet()
     try:
         found = connection()
     except ConnectionSettingError as error:
@@ -75,7 +76,7 @@ def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connec
         described["objects"][0],
         described["parameters"],
         found,
-        described["created_at_millis"],
+        described["started_at_millis"],
         options.attempt,
         claim,
     )

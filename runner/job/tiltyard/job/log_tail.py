@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import deque
@@ -11,6 +12,20 @@ LINES = 40
 LENGTH_MAX = 4_000
 # Colors and other commands to a terminal.
 CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+# Warnings that each worker of Geneva, or each of its commits, prints.
+NOISE = re.compile(
+    r"Table does not implement \d+ member\(s\) required by the installed lancedb"
+    r"|\bBuilding manifest with DataReplacement operation\b"
+)
+# Variables of this process alone. The catalog shows the progress, so that Geneva's bars are no output of the job. Ray
+# prints the errors of references that a failed job has left, in addition to its own error.
+QUIET = {"TQDM_DISABLE": "1", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
+
+
+def quiet() -> None:
+    """Silences packages that this process imports later."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
 
 
 class LogTail:
@@ -29,7 +44,7 @@ class LogTail:
     def add(self, text: str) -> None:
         *lines, begun = (self._begun + text).split("\n")
         # Progress bars print many blank lines, which would displace the error of the job.
-        self._lines.extend(shown for line in lines if (shown := _shown(line)).strip())
+        self._lines.extend(shown for line in lines if (shown := _shown(line)).strip() and not NOISE.search(shown))
         # A progress bar rewrites one line repeatedly and ends it only at the end.
         self._begun = begun if len(begun) <= LENGTH_MAX else self._masked(_shown(begun))
 

@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+from tiltyard.job.log_tail import quiet
+
 POLL_SECONDS = 0.02
 # The time in which Ray begins to start the workers.
 REQUEST_SECONDS = 0.5
@@ -25,6 +27,7 @@ WORKERS = 4
 
 
 def main(folder: Path) -> None:
+    quiet()
     installed = _installed()
     # An attempt that arrives during a step waits for that step only.
     steps = iter([_connect, import_packages, _start_workers])
