@@ -30,6 +30,7 @@ export {
 export { defaultRowsPerFragment, TablePolicy } from "./management/policy.ts";
 export { type ShownValue, shown } from "./management/row.ts";
 export { foundMax } from "./management/search.ts";
+export { parseManifest } from "./manifest.ts";
 export { type JobPriority, jobPriorities } from "./operations/job-options.ts";
 export { readSourceQuery, sourceOfView } from "./operations/materialized-view.ts";
 export { type DeclareTableRequest, type DeclareTableResponse, renamedTo } from "./operations/table.ts";

@@ -14,6 +14,18 @@ export function asText(text: string): string {
   return shown.toWellFormed();
 }
 
+/** The heading of Ray before the output of a command that has failed to install packages, and the lines shown of it. */
+const installing = /Last \d+ lines of std(?:out|err):\n/;
+const installingLines = 6;
+
+/** Returns the first line of a message of Ray, and the last lines that pip or conda printed if the message has them. */
+export function messageOfRay(message: string): string {
+  const [first = ""] = message.split("\n");
+  const [, ...printed] = message.split(installing);
+  const last = lastLinesOf(printed.join("\n")).split("\n").slice(-installingLines);
+  return [first, ...last.map((line) => line.trim())].filter((line) => line !== "").join("\n");
+}
+
 /** Returns the end of the output as a terminal shows it, without colors and blank lines, within the limits of a job. */
 export function lastLinesOf(output: string): string {
   const lines = stripVTControlCharacters(output)

@@ -45,7 +45,7 @@ export class KeptRay implements AsyncDisposable {
 
   /** Returns why a Ray can run no more jobs; undefined if it can. */
   async #endOf(ray: LocalRay): Promise<string | undefined> {
-    if (ray.hasEnded) return `Its last output:\n${lastLinesOf(ray.printed)}`;
+    if (ray.hasEnded) return `It ended with ${ray.ending}. Its last output:\n${lastLinesOf(ray.printed)}`;
     if (performance.now() - this.#checkedAtMs < nodeCheckMs) return undefined;
     this.#checkedAtMs = performance.now();
     return ray.nodeLoss();

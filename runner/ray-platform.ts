@@ -1,5 +1,5 @@
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import { lastLinesOf } from "./job-text.ts";
+import { lastLinesOf, messageOfRay } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";
 import {
   type AttemptState,
@@ -78,7 +78,7 @@ export class RayPlatform implements Platform {
     const state = states[details.status];
     const endedAtMillis = details.end_time ?? undefined;
     const isLost = isLostByRay(details);
-    return [{ jobId, number: Number(number), state, message: firstLineOf(details), isLost, endedAtMillis }];
+    return [{ jobId, number: Number(number), state, message: messageOf(details), isLost, endedAtMillis }];
   }
 
   /**
@@ -186,9 +186,12 @@ export class RayPlatform implements Platform {
     }
   }
 
+  /** Returns the end of the output. An attempt whose packages could not be installed has none, but Ray's message. */
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     try {
-      return lastLinesOf(await (await this.#options.ray()).jobs.output(this.#submissionOf(jobId, number)));
+      const { jobs } = await this.#options.ray();
+      const id = this.#submissionOf(jobId, number);
+      return lastLinesOf((await jobs.output(id)) || ((await jobs.details(id)).message ?? ""));
     } catch (error) {
       if (error instanceof JobError) return "";
       throw error;
@@ -232,6 +235,6 @@ function isLostByRay({ status, error_type: kind, driver_exit_code: code }: JobDe
   return kind?.startsWith("JOB_SUPERVISOR_ACTOR_") === true;
 }
 
-function firstLineOf({ message, status }: JobDetails): string | undefined {
-  return status === "SUCCEEDED" ? undefined : (message?.split("\n")[0] ?? undefined);
+function messageOf({ message, status }: JobDetails): string | undefined {
+  return status === "SUCCEEDED" || typeof message !== "string" ? undefined : messageOfRay(message);
 }

@@ -26,6 +26,7 @@ export interface RayJobObject extends KubernetesObject {
     readonly jobStatus?: string;
     readonly message?: string;
     readonly reason?: string;
+    readonly jobStatusCheckFailureStartTime?: string;
     readonly rayClusterName?: string;
     readonly rayClusterStatus?: RayClusterObject["status"];
   };

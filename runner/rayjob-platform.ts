@@ -10,7 +10,7 @@ import {
 } from "@tiltyard/client";
 import { formatIdentifier } from "@tiltyard/protocol";
 import { definedCluster } from "./defined-cluster.ts";
-import { lastLinesOf } from "./job-text.ts";
+import { lastLinesOf, messageOfRay } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";
 import {
   type AttemptState,
@@ -38,6 +38,10 @@ const noSecondHead = { "ray.io/disable-provisioned-head-restart": "true" } as co
 /** The statuses of the API server for an invalid object. */
 const invalid: readonly (number | undefined)[] = [400, 422];
 const defaultTemplate = "default";
+
+/** KubeRay reports an error of a submission, or of a request for the status of the job, without its text. */
+const unsubmitted =
+  'KubeRay cannot submit the job to its Ray cluster, and retries. The log of its operator has the error: "Failed to submit the Ray job"';
 
 /** KubeRay's statuses of a RayJob that Kueue has not admitted yet. */
 const suspended: readonly (string | undefined)[] = ["Suspended", "Suspending"];
@@ -94,6 +98,7 @@ export class RayJobPlatform implements Platform {
   ): Promise<string | undefined> {
     const { api, queue } = this.#options;
     if (state === "queued") return `the queue ${queue ?? "of Kueue"} has not admitted it`;
+    if (state === "starting" && status?.jobStatusCheckFailureStartTime) return unsubmitted;
     const cluster = status?.rayClusterName;
     if (state === "ended" || cluster === undefined || cluster === "") return undefined;
     const own = waiting.filter(({ metadata }) => metadata?.labels?.[clusterLabel] === cluster);
@@ -268,7 +273,7 @@ function toAttempt(rayJob: RayJobObject): PlatformAttempt[] {
 /** Returns the reason of a failure. An attempt that Ray considers successful has none. */
 function messageOf({ status }: RayJobObject): string | undefined {
   if (status?.jobStatus === "SUCCEEDED") return undefined;
-  return status?.message?.split("\n")[0] ?? status?.reason;
+  return status?.message === undefined ? status?.reason : messageOfRay(status.message);
 }
 
 /**

@@ -1,22 +1,5 @@
-import { z } from "zod";
+import { parseManifest } from "@tiltyard/protocol";
 import { NeedsError } from "./platform.ts";
-
-const texts = z.array(z.string()).nullish();
-const path = z.string().nullish();
-
-/** The fields of a `manifest`, which is Geneva's JSON, that determine the environment of code. */
-const Manifest = z.looseObject({
-  pip: texts,
-  pip_extra_index_urls: texts,
-  conda: z.record(z.string(), z.unknown()).nullish(),
-  env_vars: z.record(z.string(), z.string()).nullish(),
-  py_modules: texts,
-  zips: z.array(z.array(z.string())).nullish(),
-  head_image: path,
-  worker_image: path,
-  requirements_path: path,
-  conda_environment_path: path,
-});
 
 /** The environment of a job as its manifest defines it. */
 export interface Runtime {
@@ -36,7 +19,6 @@ export interface SecretKey {
 
 /** The variable with the zips of a workspace for Geneva in a worker. */
 const zipsVariable = "GENEVA_ZIPS";
-const ownPrefix = "TILTYARD_";
 /** A value of `env_vars` that refers to a Secret: `secret://NAME/KEY`. */
 const secretScheme = "secret://";
 const secretReference = /^secret:\/\/([a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)\/([-._a-zA-Z0-9]{1,253})$/;
@@ -52,17 +34,8 @@ const secretVariable = /^(?!RAY_|KUBERAY_)[A-Za-z_][A-Za-z0-9_]*$/;
 export function runtimeOf(manifest: string | undefined): Runtime {
   if (manifest === undefined)
     return { env: { env_vars: {} }, secretEnv: {}, headImage: undefined, workerImage: undefined };
-  const given = parse(manifest);
+  const given = parseManifest(manifest, refuse);
   const { pip, pip_extra_index_urls: indices, conda, env_vars, py_modules: modules, zips } = given;
-  for (const name of ["requirements_path", "conda_environment_path"] as const)
-    if (given[name]) refuse(`${name} is a file of the caller's machine: write the packages in pip or in conda`);
-  if (isFilled(pip) && isFilled(Object.keys(conda ?? {})))
-    refuse("Ray installs packages either with pip or with conda: write those of pip in the dependencies of conda");
-  const local = [...(modules ?? []), ...(zips ?? []).flat()].find((uri) => !/^\w+:\/\//.test(uri));
-  if (local !== undefined)
-    refuse(`${local} is a file of the caller's machine: upload it, and name its URI, as s3://bucket/code.zip`);
-  const own = Object.keys(env_vars ?? {}).find((name) => name.startsWith(ownPrefix));
-  if (own !== undefined) refuse(`env_vars must not have ${own}, which the runner sets`);
   const variables = Object.entries(env_vars ?? {});
   const isSecret = ([, value]: readonly [string, string]) => value.startsWith(secretScheme);
   return {
@@ -90,18 +63,6 @@ function secretKeyOf(variable: string, value: string): SecretKey {
     );
   if (!secretVariable.test(variable)) refuse(`env_vars: a Secret must not become the variable ${variable}`);
   return { name, key };
-}
-
-function parse(manifest: string): z.infer<typeof Manifest> {
-  let content: unknown;
-  try {
-    content = JSON.parse(manifest);
-  } catch {
-    return refuse("is not JSON");
-  }
-  const parsed = Manifest.safeParse(content);
-  if (parsed.success) return parsed.data;
-  return refuse(parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; "));
 }
 
 function isFilled<Item>(list: readonly Item[] | null | undefined): list is readonly Item[] {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { constants } from "node:os";
 
 /**
  * The shell script that runs a program until its standard input ends. The program thus exits with the process at the
@@ -35,6 +36,14 @@ export class Companion implements AsyncDisposable {
 
   get hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** Returns how the program ended, such as `exit code 1`. Its shell exits with 128 more than the number of a signal. */
+  get ending(): string {
+    const { exitCode, signalCode } = this.#child;
+    if (exitCode === null) return signalCode ?? "it runs";
+    const [name] = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128) ?? [];
+    return name ?? `exit code ${exitCode}`;
   }
 
   /** Returns the end of the output so far. */

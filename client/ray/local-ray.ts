@@ -36,6 +36,8 @@ export interface LocalRay extends AsyncDisposable {
   readonly token: string | undefined;
   /** Reports whether it died or was stopped. */
   readonly hasEnded: boolean;
+  /** Returns how its program ended, such as `SIGKILL`. */
+  readonly ending: string;
   /** Returns the end of its output, which shows why it died. */
   readonly printed: string;
   /**
@@ -108,6 +110,9 @@ export async function startLocalRay({ env, numCpus, signal, ...options }: LocalR
     token,
     get hasEnded() {
       return companion.hasEnded;
+    },
+    get ending() {
+      return companion.ending;
     },
     get printed() {
       return companion.printed;

@@ -1,5 +1,12 @@
 import { literal, toExpression } from "@tiltyard/lance-worker";
-import { CatalogError, contracts, formatIdentifier, type Identifier, systemNamespaceOf } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  contracts,
+  formatIdentifier,
+  type Identifier,
+  parseManifest,
+  systemNamespaceOf,
+} from "@tiltyard/protocol";
 import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
@@ -81,10 +88,20 @@ export async function resolveNames(
   const definition = cluster === undefined ? undefined : await clusterNamed(parts, request, cluster);
   return {
     ...(manifest !== undefined && {
-      manifest: manifest.trimStart().startsWith("{") ? manifest : await manifestNamed(parts, request, manifest),
+      manifest: runnable(
+        manifest.trimStart().startsWith("{") ? manifest : await manifestNamed(parts, request, manifest),
+      ),
     }),
     ...(definition !== undefined && { cluster_definition: JSON.stringify(definition) }),
   };
+}
+
+/** Returns a manifest. @throws CatalogError InvalidInput for one that no runner accepts. */
+export function runnable(manifest: string): string {
+  parseManifest(manifest, (problem) => {
+    throw new CatalogError("InvalidInput", `manifest: ${problem}`);
+  });
+  return manifest;
 }
 
 /** Lists the names of the definitions that the jobs of an object can use; none if the caller may not read them. */

@@ -6,6 +6,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { requireTable } from "../domain/require.ts";
 import { namesOf } from "../lance/field-path.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
+import { runnable } from "./definitions.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
 type VirtualColumn = NonNullable<NewColumn["virtual_column"]>;
@@ -140,7 +141,7 @@ function metadataOf(virtual: Function, udf: StoredUdf): Record<string, string> {
     [`${prefix}.udf`]: udf.path,
     [`${prefix}.udf_inputs`]: JSON.stringify(virtual.input_columns),
     [autoBackfill]: String(virtual.auto_backfill ?? false),
-    ...(manifest !== undefined && { [manifestOfColumn]: manifest }),
+    ...(manifest !== undefined && { [manifestOfColumn]: runnable(manifest) }),
     ...(manifest_checksum !== undefined && { [`${prefix}.manifest_checksum`]: manifest_checksum }),
   };
 }

@@ -102,6 +102,39 @@ test("deletes a job from its Ray an hour after its end", async () => {
   }
 });
 
+test("shows what pip printed when Ray could not install the packages of an attempt", async () => {
+  const dashboard = await startTestDashboard();
+  try {
+    // The message of Ray 2.60.
+    const message = [
+      "runtime_env setup failed: Failed to set up runtime environment.",
+      "Could not create the actor because its associated runtime env failed to be created.",
+      "Traceback (most recent call last):",
+      "ray._private.runtime_env.utils.SubprocessCalledProcessError: Run cmd[13] failed with the following details.",
+      "Command '['pip', 'install']' returned non-zero exit status 1.",
+      "Last 50 lines of stdout:",
+      ...Array.from({ length: 9 }, (_, line) => `    Collecting package-${line}`),
+      "    ERROR: No matching distribution found for no-such-package",
+      "",
+    ].join("\n");
+    dashboard.script = () => ({ logs: [""], statuses: ["FAILED"], message });
+    const jobs = new JobsApi(dashboard.url, undefined);
+    const ray = async () => ({ dashboardUrl: dashboard.url, jobs });
+    const platform = new RayPlatform({ ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 0 });
+    await platform.start({ job: openJob("ns"), number: 1, apiKey: "k" });
+    const [attempt] = await platform.list();
+    const shown = attempt?.message?.split("\n") ?? [];
+    expect(shown).toHaveLength(7);
+    expect([shown[0], shown.at(-1)]).toEqual([
+      "runtime_env setup failed: Failed to set up runtime environment.",
+      "ERROR: No matching distribution found for no-such-package",
+    ]);
+    if (attempt !== undefined) expect(await platform.lastLines(attempt)).toContain("non-zero exit status 1");
+  } finally {
+    await dashboard.stop();
+  }
+});
+
 test("refuses a Secret of Kubernetes, where its Ray does not run", async () => {
   const platform = new RayPlatform({
     ray: () => Promise.reject(new Error("no Ray is needed for this")),

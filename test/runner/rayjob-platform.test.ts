@@ -222,6 +222,13 @@ describe("a job on Kubernetes", () => {
       expect(await waitReasonOf({ ...initializing, rayClusterStatus })).toBe(told);
     });
 
+    test("says at once that Ray refuses the submission of KubeRay, which reports no text", async () => {
+      const since = { jobStatusCheckFailureStartTime: "2026-11-01T00:00:00Z" };
+      const told = await waitReasonOf({ ...running, jobStatus: "", ...since });
+      expect(told).toContain("KubeRay cannot submit the job to its Ray cluster");
+      expect(await waitReasonOf({ ...running, ...since })).toBeUndefined();
+    });
+
     test("names the queue, or is unknown", async () => {
       expect(await waitReasonOf({ jobDeploymentStatus: "Suspended" })).toBe("the queue team-a has not admitted it");
       expect(await waitReasonOf(initializing)).toBeUndefined();

@@ -48,6 +48,7 @@ test.each([
   ],
   ['{"requirements_path": "requirements.txt"}', "manifest: requirements_path is a file of the caller's machine"],
   ['{"py_modules": ["./features"]}', "manifest: ./features is a file of the caller's machine: upload it"],
+  ['{"py_modules": ["s3://code/features"]}', "manifest: py_modules: Ray cannot load s3://code/features"],
   ['{"zips": [["code/a.zip"]]}', "manifest: code/a.zip is a file of the caller's machine"],
   ['{"env_vars": {"A": "secret://name"}}', "manifest: env_vars.A: secret://name is not secret://NAME/KEY"],
   ['{"env_vars": {"A": "secret://../other/key"}}', "is not secret://NAME/KEY"],
