@@ -70,10 +70,7 @@ function intervalOf({ kind, target }: Automation, { refreshIntervals }: TableSta
   return kind === "backfill" ? refreshIntervals.get(target) : undefined;
 }
 
-/**
- * Returns the automations of a table. The catalog first learns about externally added columns here: it registers their
- * automations for the principal of an open backfill.
- */
+/** Returns the automations of a table, including those of open backfills of externally added columns. */
 async function automationsOf(
   { store }: AutomationParts,
   { id: tableId }: TableRecord,

@@ -35,11 +35,7 @@ export async function requireReadable(
   }
 }
 
-/**
- * Returns the folders outside its table that a manifest names; none if the object is not a Lance manifest.
- *
- * @throws CatalogError InvalidInput if the manifest cannot be parsed.
- */
+/** Returns the folders outside its table that a manifest names. @throws CatalogError InvalidInput */
 export async function foreignBasesOf(
   { storage }: Pick<CommitParts, "storage">,
   { location, branch, name }: ManifestFile,

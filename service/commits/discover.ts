@@ -69,10 +69,7 @@ export function untilGap(highest: number, found: readonly FoundManifest[]): read
   return gap === -1 ? later : later.slice(0, gap);
 }
 
-/**
- * Excludes the manifests of earlier generations and those that cannot be distinguished from them, because a version
- * whose record was deleted must not reappear.
- */
+/** Excludes manifests that may be of earlier generations: a version with a deleted record must not reappear. */
 export async function withoutLeftOvers(
   session: Session,
   { table, branch, state, folder, objects }: BranchFiles,

@@ -179,10 +179,7 @@ export function createCommits(
   };
 }
 
-/**
- * Moves a staged manifest to a different staged name. A client that receives the name of its own choice places the
- * manifest itself, which would publish the version.
- */
+/** Moves a staged manifest, because a client that gets its own name back would place it, which publishes it. */
 async function moveAside(storage: Storage, location: Location, staged: string): Promise<string> {
   const aside = `${staged}-held`;
   const objects = await storage.at(location);

@@ -31,10 +31,7 @@ export async function rollBack({ store, storage }: StoreParts, transactionId: st
   });
 }
 
-/**
- * Deletes the final name of a manifest. If a writer outside the catalog has built the next version on it, it remains
- * and is adopted as a version of that writer.
- */
+/** Deletes a final name unless a writer outside the catalog has built the next version on it. */
 async function removePlaced({ storage }: Pick<StoreParts, "storage">, located: LocatedVersion): Promise<void> {
   const { location, record } = located;
   const objects = await storage.at(location);

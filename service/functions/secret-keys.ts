@@ -70,11 +70,7 @@ export function decryptSecret(keys: SecretKeys, { namespace, name, ciphertext, n
   }
 }
 
-/**
- * Encrypts the secrets of earlier keys with the first key, after which those keys are not needed any more.
- *
- * @returns The number of these secrets, and the problems of those that cannot be decrypted.
- */
+/** Encrypts secrets with the first key. @returns Their number, and the problems of undecryptable ones. */
 export async function reencryptSecrets(
   store: Store,
   keys: SecretKeys,

@@ -1,18 +1,10 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { metadataBytesOf } from "./manifest.ts";
 
-/**
- * The maximum number of bytes of all metadata of a schema and its fields after a change of the metadata. Every commit
- * writes all of it again, and every process that opens the table has it in memory.
- */
+/** The maximum bytes of all metadata of a schema. Every commit writes and every process holds all of it. */
 const metadataBytesMax = 4 * 1024 * 1024;
 
-/**
- * Returns the maximum for the version after a manifest. Metadata of other writers, or of new columns, may exceed the
- * limit. A change must not extend it then.
- *
- * @throws CatalogError Unsupported
- */
+/** Returns the maximum after a manifest, which may exceed the limit itself. @throws CatalogError Unsupported */
 export function metadataLimitAfter(manifest: Uint8Array): number {
   return Math.max(metadataBytesMax, metadataBytesOf(manifest));
 }

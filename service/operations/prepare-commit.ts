@@ -37,10 +37,7 @@ export async function prepareCommit(
 /** The maximum number of fragments in a condition. A commit in which more differ reads all rows. */
 const fragmentsMax = 100;
 
-/**
- * Compares the rows of other jobs in the latest version with those in a version of a job. It only reads the fragments
- * that differ, so that the costs of a commit do not grow with the table.
- */
+/** Compares the rows of other jobs before and after a commit, in the fragments that differ. */
 async function requireOwnRecords(
   catalog: Catalog,
   caller: AuthorizedCaller,

@@ -198,10 +198,7 @@ export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (re
   return { ...transaction, version: result.version };
 };
 
-/**
- * Opens a job, which runs on a Ray cluster and whose status its runner changes. The runner reads only the parameters
- * and not the table, so they also contain the manifest of the function.
- */
+/** Opens a job. The runner reads its parameters only, so they contain the manifest of the function. */
 export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = async (request, catalog, caller) => {
   const { store, rows } = catalog;
   const { table } = await openBranch(catalog, request);

@@ -20,12 +20,7 @@ export type TagContents = z.infer<typeof TagContents>;
 
 export const tagKind: RefKind<TagContents> = { folder: "_refs/tags", contents: TagContents };
 
-/**
- * Validates the name of a new tag by the rules of Lance, restricted to ASCII because pylance 14 cannot list the tags of
- * a table if one contains other letters.
- *
- * @throws CatalogError InvalidInput
- */
+/** Validates a tag by Lance's rules, in ASCII because of pylance 14. @throws CatalogError InvalidInput */
 export function checkNewTag(tag: string): void {
   if (/^(?!\.)(?!.*\.\.)[A-Za-z0-9._-]+(?<!\.|\.lock)$/.test(tag) && tag.length <= tagLengthMax) return;
   throw new CatalogError(
@@ -50,11 +45,7 @@ export function versionOfTag({ contents }: Ref<TagContents>): { readonly version
   return { version, ...(typeof branch === "string" && { branch }) };
 }
 
-/**
- * Resolves the version of a request, which is a number or a tag; undefined stands for the latest version.
- *
- * @throws CatalogError InvalidInput for a tag together with a version or a branch; TableTagNotFound
- */
+/** Resolves a version or a tag, by default the latest. @throws CatalogError InvalidInput for both; TableTagNotFound */
 export async function versionAsked(
   parts: Pick<StoreParts, "storage">,
   table: TableRecord,

@@ -79,10 +79,7 @@ export async function close(server: Server): Promise<void> {
   clearTimeout(overdue);
 }
 
-/**
- * Closes a connection that has been idle for too long, unless a request arrived while the process was paused: a timer runs
- * before the event loop reads new data, an immediate runs after it.
- */
+/** Closes an idle connection unless a request arrived during a pause: timers run before reads, immediates after. */
 function closeUnlessRequested(socket: Socket): void {
   const { bytesRead } = socket;
   setImmediate(() => {

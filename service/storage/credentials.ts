@@ -6,11 +6,7 @@ export interface CredentialVendors {
   for(location: Location): Promise<CredentialVendor | undefined>;
 }
 
-/**
- * Creates the vendors. The library of a cloud is loaded when a location first needs it.
- *
- * @param options `s3Role` is the ARN of the role that the catalog assumes for tables in S3.
- */
+/** Creates the vendors. @param options `s3Role` is the ARN of the role for tables in S3. */
 export function createCredentialVendors({ s3Role }: { readonly s3Role: string | undefined }): CredentialVendors {
   const opened = new Map<string, Promise<CredentialVendor | undefined>>();
 

@@ -4,10 +4,7 @@ import { type CredentialRequest, type CredentialVendor, noCredentials } from "./
 /** The scope of the exchanged token. The resulting token is restricted to one folder. */
 const scopes = "https://www.googleapis.com/auth/cloud-platform";
 
-/**
- * Vends tokens of the catalog's own account that are restricted to one folder. They expire with their source token,
- * after an hour at most. The source uses Google's application default credentials.
- */
+/** Vends tokens of the catalog's default credentials for one folder, which expire after an hour at most. */
 export function createGcsVendor(): CredentialVendor {
   const auth = new GoogleAuth({ scopes });
 

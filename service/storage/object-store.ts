@@ -59,13 +59,7 @@ export interface ObjectStore {
   copy(from: string, to: string, replaced?: StoredObject): Promise<Copied>;
   /** Syncs the names in a folder (fsync), without those in its subfolders. */
   syncFolder(folder: string): Promise<void>;
-  /**
-   * Reads an object.
-   *
-   * @param bytesMax The maximum size; `readBytesMax` if undefined.
-   * @returns undefined if the object does not exist.
-   * @throws CatalogError InvalidTableState if it is larger.
-   */
+  /** @param bytesMax By default `readBytesMax`. @throws CatalogError InvalidTableState if the object is larger. */
   read(key: string, bytesMax?: number): Promise<ReadObject | undefined>;
   /** Writes an object durably and atomically unless the name is already in use. @returns False if it is. */
   create(key: string, content: string | Uint8Array): Promise<boolean>;
@@ -78,17 +72,9 @@ export interface ObjectStore {
   replace(key: string, text: string, revision: string): Promise<boolean>;
   /** Deletes an object if it exists. @param only The only object with this name to delete. */
   delete(key: string, only?: StoredObject): Promise<void>;
-  /**
-   * Lists the objects in a folder at any depth.
-   *
-   * @param before Restricts the list to keys that sort before this one. Stores that list in order stop there.
-   */
+  /** Lists the objects in a folder at any depth. @param before Restricts the list to keys before this one. */
   list(folder: string, before?: string): AsyncIterable<ListedObject>;
-  /**
-   * Deletes a folder with its content if it exists.
-   *
-   * @param proceed Runs directly before each step, in the same turn of the event loop, and throws to stop the work.
-   */
+  /** Deletes a folder if it exists. @param proceed Runs directly before each step and throws to stop. */
   deleteFolder(folder: string, proceed?: () => void): Promise<void>;
 }
 

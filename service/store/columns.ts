@@ -31,11 +31,7 @@ export async function listUnreadTables({ db }: Session, after: number, limit: nu
   return rows.map((row) => ({ ...row, location: parseLocation(row.location) }));
 }
 
-/**
- * Records the columns of a table. They remain unread if `forgetColumns` was called meanwhile.
- *
- * @param columns Their paths. Those beyond the maximum number of characters are omitted.
- */
+/** Records the paths of columns, which remain unread if `forgetColumns` was called meanwhile. */
 export async function recordColumns({ db }: Session, table: UnreadTable, columns: readonly string[]): Promise<void> {
   const names = join(columns);
   await db

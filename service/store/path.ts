@@ -1,10 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
 
-/**
- * The separator of stored paths. Identifiers contain no control characters, so a path is unambiguous, and everything
- * below `path` sorts between `path + U+001F` and `path + U+0020`.
- */
+/** The separator of stored paths. Everything below `path` sorts between `path + U+001F` and `path + U+0020`. */
 const separator = "\u001f";
 const afterSeparator = "\u0020";
 

@@ -155,12 +155,7 @@ interface ListedTable extends ListedName {
   readonly namespace: string;
 }
 
-/**
- * Reads a page of tables. A page without declared tables may examine many of them, so it does that in steps, between
- * which other requests run.
- *
- * @param read Reads the tables that follow one, in order.
- */
+/** Reads a page of tables, without declared ones in steps. @param read Reads the tables that follow one. */
 async function readPage<Row extends ListedName>(
   { limit, includeDeclared }: Page,
   read: (after: Row | undefined, limit: number) => Promise<readonly Row[]>,
@@ -183,10 +178,7 @@ function hasVersion(db: Kysely<Schema>) {
     exists(versionsOf(db, sql.ref("tables.id"))).as("hasVersion");
 }
 
-/**
- * Finds the identifier of the table that a location belongs to: the table is at the location or in a folder that contains
- * it, or has that folder as a base. Dropped tables do not count.
- */
+/** Finds the table at a location, in a folder that contains it, or with it as a base, unless dropped. */
 export async function findOwner(session: Session, location: Location): Promise<Identifier | undefined> {
   const row = await session.db
     .selectFrom("tables")
