@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -50,10 +51,28 @@ def ancestors_of(pid: int) -> list[int]:
     return found
 
 
+def descendants_of(owner: int, is_meant) -> list[int]:
+    """Returns the processes below another one whose arguments match. Other Rays may run on this machine."""
+    return [each for each in processes(is_meant) if owner in ancestors_of(each)]
+
+
 def ray_heads(owner: int) -> list[int]:
-    """Returns the heads of the Rays that a process started. Others may run on this machine."""
-    heads = processes(lambda arguments: arguments[0].endswith("/gcs_server"))
-    return [head for head in heads if owner in ancestors_of(head)]
+    """Returns the heads (GCS) of the Rays that a process started."""
+    return descendants_of(owner, lambda arguments: arguments[0].endswith("/gcs_server"))
+
+
+def raylets(owner: int) -> list[int]:
+    return descendants_of(owner, lambda arguments: arguments[0].endswith("/raylet"))
+
+
+def busy_workers(owner: int) -> list[int]:
+    """Returns the workers with a task or an actor. A worker's title replaces its arguments."""
+    return descendants_of(owner, lambda arguments: re.match(r"ray::(?!IDLE|\w+Agent\b)", arguments[0]) is not None)
+
+
+def ray_agents(owner: int) -> list[int]:
+    """Returns the agents of the nodes, without which a raylet exits."""
+    return descendants_of(owner, lambda arguments: re.match(r"ray::\w+Agent\b", arguments[0]) is not None)
 
 
 def processes_of(folders: set[Path]) -> list[int]:

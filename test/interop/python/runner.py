@@ -14,9 +14,12 @@ JOB_SECONDS = 600
 class Runner:
     """`tiltyard runner --local`, as a user starts it."""
 
-    def __init__(self, catalog, log: Path, environment: dict[str, str] | None = None) -> None:
-        """Its environment is also that of its Ray."""
+    def __init__(
+        self, catalog, log: Path, environment: dict[str, str] | None = None, url: str | None = None
+    ) -> None:
+        """Its environment is also that of its Ray. It calls the catalog at the URL, which is that of a proxy if given."""
         self.catalog = catalog
+        self.url = url or catalog.url
         self.log = log
         self.environment = environment or {}
         self.process: subprocess.Popen | None = None
@@ -32,7 +35,7 @@ class Runner:
                     **inherited,
                     **self.environment,
                     "PATH": path,
-                    "TILTYARD_CATALOG_URL": self.catalog.url,
+                    "TILTYARD_CATALOG_URL": self.url,
                     "TILTYARD_API_KEY": self.catalog.key,
                 },
                 stdout=log,

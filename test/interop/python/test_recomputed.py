@@ -1,21 +1,15 @@
 """Tests that finished work is kept. The function itself counts the rows that are computed again."""
 
 import signal
-import tempfile
 import time
-from pathlib import Path
 
-import geneva
-import lance
-import pyarrow as pa
 import pytest
+from calls import ROWS, Calls, write_counted
 from catalog import Catalog, wait_until
 from jobs import backfill, values
 from processes import drivers_of, kill_all, processes_of, ray_folders, ray_heads
 from runner import JOB_SECONDS, Runner, ended
 
-ROWS = 2_000
-ROWS_PER_FRAGMENT = 50
 # The share of the rows that one interruption may cost.
 RECOMPUTED_MAX = 0.1
 # The silence of the catalog in seconds. The lease outlives it, and expires soon after the death of a runner.
@@ -23,32 +17,6 @@ PAUSE_SECONDS = 20
 LEASE_SECONDS = 40
 # No process waits for further jobs, because an interruption ends it, too.
 OPTIONS = ("--num-cpus", "3", "--standby-minutes", "0", "--lease-seconds", str(LEASE_SECONDS), "--attempts", "50")
-
-
-class Calls:
-    """The calls of a function by all its workers. Each worker has a file with a line for each call."""
-
-    def __init__(self) -> None:
-        self.folder = tempfile.mkdtemp(dir="/tmp")
-
-    def count(self) -> int:
-        return sum(len(file.read_text().splitlines()) for file in Path(self.folder).iterdir())
-
-
-def counted(calls: Calls):
-    folder = calls.folder
-
-    @geneva.udf(data_type=pa.int64())
-    def double(id: int) -> int:
-        import os
-        import time
-
-        with open(f"{folder}/{os.getpid()}", "a") as file:
-            file.write(f"{id}\n")
-        time.sleep(0.02)
-        return 2 * id
-
-    return double
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +30,7 @@ def yard(tmp_path_factory):
 
 
 def begin(catalog, table: str, calls: Calls) -> str:
-    rows = pa.table({"id": range(ROWS)})
-    where = {"namespace_client": catalog.client(), "table_id": [table]}
-    lance.write_dataset(rows, mode="create", max_rows_per_file=ROWS_PER_FRAGMENT, **where)
-    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
-    db.open_table(table).add_columns({"double": counted(calls)})
+    write_counted(catalog, table, calls)
     return backfill(catalog, [table], "double")
 
 
