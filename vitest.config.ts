@@ -21,6 +21,8 @@ const databaseFiles = [
   "deferred-work",
   "dropping",
   "external-commits",
+  "function-packages",
+  "function-secrets",
   "functions",
   "hostile-input",
   "job-attempts",

@@ -20,6 +20,7 @@ export type { Job, JobSummary } from "./management/job.ts";
 export {
   durationText,
   jobTitle,
+  objectKind,
   progressText,
   queueText,
   rowsDone,

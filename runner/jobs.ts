@@ -9,6 +9,7 @@ const jobOperations: readonly string[] = [
   "CompactTable",
   "BuildTableIndex",
   "CleanUpTable",
+  "CreateFunction",
 ];
 /** The number of the latest jobs that are compared with the previous list. */
 const latestJobs = 10;

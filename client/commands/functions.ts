@@ -81,6 +81,7 @@ function summaryOf(version: FunctionVersion) {
     signature: formatSignature(version.signature),
     ...(initialization && { constructor: `(${formatFields(initialization)})` }),
     python: Object.values(version.image.descriptor).join(" "),
+    ...(version.disabled && { disabled: "its packages are not installed yet. See: tiltyard jobs list" }),
     digest: version.image.manifest_digest,
     created: timeOf(version.created_at_millis),
   };

@@ -4,6 +4,7 @@ import {
   formatIdentifier,
   type Job,
   jobTitle,
+  objectKind,
   openStatuses,
   parseIdentifier,
   progressText,
@@ -109,7 +110,9 @@ export function jobsCommand(): Command {
 
   addOfOne(jobs, "errors", "list the errors of batches or rows of a job").action(
     async (id: string, options: CatalogOptions) => {
-      const { errors } = await catalogOf(options).management.listJobErrors({ id: parseIdentifier(id) });
+      const { errors, rows_failed = 0 } = await catalogOf(options).management.listJobErrors({
+        id: parseIdentifier(id),
+      });
       const shown = errors.map(({ type, message, column, fragment_id, row_address }) => ({
         column,
         fragment: fragment_id ?? "",
@@ -117,8 +120,10 @@ export function jobsCommand(): Command {
         error: `${type}: ${message.split("\n", 1)[0]}`,
       }));
       const trace = errors[0]?.trace;
+      const more = rows_failed - errors.length;
+      const rest = more > 0 ? `\n\nThe job has ${more} more failed rows: ${rows_failed} in total.` : "";
       const note = trace === undefined ? "" : `\n\nThe traceback of the first error, all with --json:\n${trace.trim()}`;
-      printTable(options, shown, ["column", "fragment", "row", "error"], errors, note);
+      printTable(options, shown, ["column", "fragment", "row", "error"], errors, `${note}${rest}`);
     },
   );
 
@@ -165,7 +170,7 @@ function summaryOf(job: Job): Record<string, unknown> {
     job: id,
     status: attempt > 1 ? `${job.status} (attempt ${attempt})` : job.status,
     ...(reason !== undefined && { reason }),
-    table: formatIdentifier(objects[0] ?? []),
+    [objectKind(job)]: formatIdentifier(objects[0] ?? []),
     operation: jobTitle(job),
     ...(progress.rows_total !== undefined && { progress: progressText(job) }),
     ...(job.queue_position !== undefined && { queue: queueText(job) }),

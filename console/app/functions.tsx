@@ -21,11 +21,11 @@ export function Functions({ id, mayDrop }: { readonly id: Identifier; readonly m
         show={(versions) => (
           <Table
             columns={["Function", "Version", "Signature", "Python", "Registered", ...(mayDrop ? [""] : [])]}
-            rows={versions.map(({ name, version, signature, image, created_at_millis }) => ({
+            rows={versions.map(({ name, version, signature, image, disabled, created_at_millis }) => ({
               key: `${name} ${version}`,
               cells: [
                 <Mono>{name}</Mono>,
-                version,
+                disabled ? `${version}, without its packages` : version,
                 <Mono>{formatSignature(signature)}</Mono>,
                 image.descriptor.python_version,
                 <Time at={created_at_millis} />,

@@ -1,4 +1,12 @@
-import { delimiterFor, durationText, isOpen, jobTitle, openStatuses, transactionStatuses } from "@tiltyard/protocol";
+import {
+  delimiterFor,
+  durationText,
+  isOpen,
+  jobTitle,
+  objectKind,
+  openStatuses,
+  transactionStatuses,
+} from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, type Job, type JobSummary } from "./api.ts";
 import { Attempts, Events, FailedRows, Throughput, useAttempts } from "./attempts.tsx";
@@ -228,7 +236,7 @@ const inWords = (entries: readonly (readonly [string, string])[]) =>
   monoEntries(Object.fromEntries(entries.map(([name, text]) => [words(name), text])));
 
 function JobFacts({ job }: { readonly job: Job }) {
-  const [table = []] = job.objects;
+  const [object = []] = job.objects;
   const { column, ...parameters } = job.parameters;
   const heartbeat = Date.parse(job.heartbeat ?? "");
   const at = (millis: number) => `${dateAndTime(millis)}, ${ago(millis)}`;
@@ -240,11 +248,13 @@ function JobFacts({ job }: { readonly job: Job }) {
       ] as const,
   );
   const result = Object.entries(job.result).map(([name, count]) => [name, counted(count)] as const);
+  const isFunction = objectKind(job) === "function";
   const facts: [string, Children][] = [
     [
-      "Table",
-      <a href={linkTo("table", table)} class="mono">
-        {nameOf(table)}
+      isFunction ? "Function" : "Table",
+      // The page of a namespace lists its Functions.
+      <a href={isFunction ? linkTo("tables", object.slice(0, -1)) : linkTo("table", object)} class="mono">
+        {nameOf(object)}
       </a>,
     ],
     ["Column", column && <Mono>{column}</Mono>],

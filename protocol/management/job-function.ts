@@ -84,6 +84,10 @@ const RowError = z
   })
   .meta({ id: "FunctionRowError" });
 
+const Failures = z
+  .object({ fragment_id: fragmentId, rows: count.describe("The number of failed rows until now.") })
+  .meta({ id: "FunctionFailures" });
+
 export const RecordJobFunctionRequest = z
   .object({
     ...commonRequest,
@@ -92,7 +96,8 @@ export const RecordJobFunctionRequest = z
     version: count.describe("The version of the table that contains the values."),
     fragments: list(Fragment, recordsMax).describe("The fragments whose records are replaced."),
     removed: list(count, recordsMax).optional().describe("The fragments that no longer exist."),
-    errors: list(RowError, recordsMax).optional().describe("The rows that the Function could not compute."),
+    errors: list(RowError, recordsMax).optional().describe("Some of the rows that the Function could not compute."),
+    failed: list(Failures, recordsMax).optional().describe("The fragments whose numbers of failed rows are replaced."),
   })
   .meta({ id: "RecordJobFunctionRequest" });
 

@@ -10,6 +10,11 @@ const stages = {
   commit: "commit_millis",
 } as const;
 
+/** Returns the kind of the object of a job. Only the registration of a Function has no table. */
+export function objectKind({ operation }: Pick<JobSummary, "operation">): "function" | "table" {
+  return operation === "CreateFunction" ? "function" : "table";
+}
+
 /** Returns the title of a job, such as `Fill title_length`. */
 export function jobTitle({ operation, column }: Pick<JobSummary, "operation" | "column">): string {
   if (operation === "BuildTableIndex") return `Index ${column}`;

@@ -232,7 +232,13 @@ export const listJobErrors = defineContract({
   summary: `List the first ${shown.rows} errors of batches or rows of a job`,
   methods: ["GET"],
   path: "/management/v1/job/{id}/error/list",
-  response: z.object({ context, errors: z.array(JobFailure) }).meta({ id: "ListJobErrorsResponse" }),
+  response: z
+    .object({
+      context,
+      errors: z.array(JobFailure),
+      rows_failed: count.optional().describe("The number of all failed rows of a Function."),
+    })
+    .meta({ id: "ListJobErrorsResponse" }),
   errors: jobErrors,
   access: onPath("reader"),
   onRows: true,

@@ -32,7 +32,9 @@ export const FunctionVersion = z
     created_at: z.string().describe("The time of the registration."),
     created_at_millis: timeMillis,
     metadata: z.record(z.string(), z.string()),
-    disabled: z.boolean().describe("False."),
+    disabled: z
+      .boolean()
+      .describe("True until the packages were installed once. Columns cannot use the version before."),
   })
   .meta({ id: "FunctionVersion" });
 export type FunctionVersion = z.infer<typeof FunctionVersion>;
@@ -77,8 +79,10 @@ export const createFunction = defineContract({
       .describe("The environment of the function."),
     secret_bindings,
   }),
-  response: z.object({ job_id: z.string().describe("The name of a job that is already done.") }),
-  errors: [404, 406],
+  response: z.object({
+    job_id: z.string().describe("The name of the job that installs the packages; without packages it is done at once."),
+  }),
+  errors: [404, 406, 429],
   bodySize: "large",
   idempotent: true,
   access: onNamespace("writer"),
@@ -197,7 +201,17 @@ export const listFunctionErrors = defineContract({
   response: z.object({
     context,
     records: z.array(ErrorRecord).describe("The failed rows."),
-    truncated: z.boolean().describe("True if the limit omits records."),
+    fragments: z
+      .array(
+        z.object({
+          job_id: z.string(),
+          fragment_id: count,
+          rows_skipped: count.describe("The number of failed rows."),
+          rows_recorded: count.describe("The number of those with a record."),
+        }),
+      )
+      .describe("The fragments with more failed rows than records."),
+    truncated: z.boolean().describe("True if failed rows are missing here."),
   }),
   errors: [404],
   access: onPath("reader"),

@@ -11,7 +11,7 @@ import {
 } from "@tiltyard/protocol";
 import { hasApiKey, type JobAttempt } from "../store/api-keys.ts";
 import { type Grant, type JobGrant, listGrantsOf } from "../store/grants.ts";
-import { findJobById, hasTable, type JobRecord } from "../store/jobs.ts";
+import { findJobById, hasObject, type JobRecord } from "../store/jobs.ts";
 import type { Session } from "../store/store.ts";
 import { findView } from "../store/views.ts";
 import { isAllowed } from "./authorize.ts";
@@ -26,7 +26,7 @@ export const afterEndMs = 60_000;
  * commit Geneva's records. They never exceed the current rights of the opener, of the author of the parameters, or the
  * namespaces in which the creator of the key is a runner; the source also requires those of the view's definer. They
  * include no other tables of the opener, because every writer of the job's table can replace
- * the functions that the job executes.
+ * the functions that the job executes. The registration of a Function only reports.
  *
  * @param isolatedNamespaces The namespaces that contain their own Geneva records.
  * @throws CatalogError Unauthenticated if the attempt has ended, or if the opener or the creator has lost the rights.
@@ -41,26 +41,34 @@ export async function grantsOfAttempt(
     throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job continues without it");
   const namespaces = await namespacesOfRunner(session, attempt.creator);
   const isRunnable = (object: Identifier) => namespaces.some((namespace) => isWithin(object, namespace));
-  if ((await formerWriter(session, job)) !== undefined || !job.objects.every(isRunnable))
+  if ((await formerWriter(session, job)) !== undefined || !subjectsOf(job).every(isRunnable))
     throw new CatalogError(
       "Unauthenticated",
       "the key of this attempt is revoked: the opener of its job, or the creator of the key, lost the rights",
     );
+  const own = { namespace: [...job.namespace, job.id], role: "writer" } as const;
+  if (job.tableId === undefined) return [own];
   // The key writes no other table that was created under the name of its own one.
-  const writable = (await hasTable(session, job)) ? job.objects : [];
+  const writable = (await hasObject(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
   const readable = (await readableSources(session, job)).filter(isRunnable);
   return [
     ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
-    ...[...writable, [...job.namespace, job.id]].map((namespace) => ({ namespace, role: "writer" }) as const),
+    ...writable.map((namespace) => ({ namespace, role: "writer" }) as const),
+    own,
     { namespace: records, role: "committer", job: [...job.namespace, job.id] },
   ];
 }
 
-/** Returns the opener of a job, or the author of its parameters, if it may no longer write the objects of the job. */
+/** Returns the objects that require the rights of a job: its tables, or the namespace of the Function that it registers. */
+function subjectsOf({ tableId, objects, namespace }: JobRecord): readonly Identifier[] {
+  return tableId === undefined ? [namespace] : objects;
+}
+
+/** Returns the opener of a job, or the author of its parameters, if it may no longer write the subjects of the job. */
 export async function formerWriter(session: Session, job: JobRecord): Promise<string | undefined> {
   for (const [name, grants] of await ownersOf(session, job))
-    if (!job.objects.every((object) => isAllowed({ grants }, { role: "writer", object }))) return name;
+    if (!subjectsOf(job).every((object) => isAllowed({ grants }, { role: "writer", object }))) return name;
   return undefined;
 }
 
@@ -68,7 +76,9 @@ export async function formerWriter(session: Session, job: JobRecord): Promise<st
 async function readableSources(session: Session, job: JobRecord): Promise<readonly Identifier[]> {
   const { operation, tableId } = job;
   const view =
-    operation === contracts.refreshMaterializedView.operationId ? await findView(session, tableId) : undefined;
+    tableId !== undefined && operation === contracts.refreshMaterializedView.operationId
+      ? await findView(session, tableId)
+      : undefined;
   if (view?.source === undefined) return [];
   const access = { role: "reader", object: view.source } as const;
   const owners = [

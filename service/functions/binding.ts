@@ -19,6 +19,7 @@ import type { FunctionInput, FunctionResult } from "../store/schema.ts";
 import { findSecret } from "../store/secrets.ts";
 import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { requireReady } from "./bake.ts";
 import { fieldsOfOutput, invalid } from "./registration.ts";
 
 /** The columns of a Function before they are added. */
@@ -60,6 +61,7 @@ export async function bindFunction(
   if (bound === undefined) throw invalid(`function: ${name} has no version ${reference.version}`);
   if (bound.id !== reference.object_id)
     throw invalid(`function: version ${reference.version} of ${name} was replaced. Read it again by get_function`);
+  await requireReady(store.read, bound);
   for (const secret of secretsOf(bound.definition).values()) {
     requireWriter(secret.slice(0, -1));
     if ((await findSecret(store.read, secret)) === undefined)

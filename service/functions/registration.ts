@@ -23,8 +23,13 @@ const entryModule = "user_function.py";
 const Bundle = z.object({ files: z.record(z.string(), z.string()) });
 /** The minor versions of Python that jobs may run. */
 const pythonVersion = /^3\.1[0-4]$/;
-/** A package with extras, versions and a marker, as in PEP 508. A URL, a path or an option of the installer is none. */
-const requirement = /^[A-Za-z0-9][\w.-]*\s*(\[[\w\s,.-]*\])?\s*([<>=!~(;][^@\n]*)?$/;
+/**
+ * A package with extras, versions and a marker, as in PEP 508. A URL, a path, an option of the installer, a variable or
+ * another line is none: uv reads the packages as lines of a file.
+ */
+const requirement = /^[A-Za-z0-9][\w.-]*(?: *\[[\w ,.-]*\])?(?: *[<>=!~(;](?!.* -)[\w .,;<>=!~*+()'"-]*)? *$/;
+/** uv reads the name of an archive as a path of the machine of the job. */
+const archive = /^[\w.-]*\.(whl|zip|egg|tar|t?gz|tbz2?|bz2|txz|xz|tlz|lz|lzma|zst)(?![\w.-])/i;
 
 /**
  * Parses the registration of a Function.
@@ -44,7 +49,7 @@ export function parseRegistration(request: Request): Registration {
       `runtime.python_version: ${runtime.python_version} is not supported. It must be a version from 3.10 to 3.14`,
     );
   const packages = (runtime.environment.packages ?? []).toSorted();
-  const other = packages.find((each) => !requirement.test(each));
+  const other = packages.find((each) => !requirement.test(each) || archive.test(each));
   if (other !== undefined)
     throw invalid(
       `runtime.environment.packages: ${JSON.stringify(other)} must be a package with its versions, such as "numpy>=2"`,

@@ -1,4 +1,4 @@
-import type { FunctionVersion, Identifier } from "@tiltyard/protocol";
+import { CatalogError, type FunctionVersion, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { FunctionRecord } from "../store/functions.ts";
 
 /**
@@ -7,7 +7,7 @@ import type { FunctionRecord } from "../store/functions.ts";
  * @param database The namespace of the client, which it does not name.
  */
 export function toFunctionVersion(record: FunctionRecord, database: readonly string[] = []): FunctionVersion {
-  const { id, name, version, digest, definition, createdAtMillis } = record;
+  const { id, name, version, digest, definition, createdAtMillis, isReady } = record;
   const pathOf = (namespace: Identifier) =>
     namespace.length > database.length && { namespace_path: namespace.slice(database.length) };
   return {
@@ -29,6 +29,10 @@ export function toFunctionVersion(record: FunctionRecord, database: readonly str
     created_at: new Date(createdAtMillis).toISOString(),
     created_at_millis: createdAtMillis,
     metadata: {},
-    disabled: false,
+    disabled: !isReady,
   };
+}
+
+export function versionNotFound(function_: Identifier, version: string | undefined): CatalogError {
+  return new CatalogError("FunctionNotFound", `the function ${formatIdentifier(function_)} has no version ${version}`);
 }

@@ -14,11 +14,12 @@ import {
 import { formerWriter } from "../auth/job-key.ts";
 import { requireJob, requireTable } from "../domain/require.ts";
 import { type Caller, type Change, newTransaction, type TransactionNames } from "../domain/transaction.ts";
+import { setReady } from "../store/functions.ts";
 import { listAttempts, runningMillis, updateAttempt } from "../store/job-attempts.ts";
 import {
   countOpenJobs,
   findOpenJobs,
-  hasTable,
+  hasObject,
   insertJob,
   type JobRecord,
   type JobSummaryRecord,
@@ -30,7 +31,7 @@ import { findTable, type TableRecord } from "../store/tables.ts";
 import { insertTask } from "../store/tasks.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 
-/** A job before its insertion. */
+/** A job on a table before its insertion. */
 export interface NewJob extends TransactionNames {
   readonly table: Identifier;
   readonly opened: NewJobRecord;
@@ -52,23 +53,31 @@ interface JobRequest extends Omit<Change, "objects" | "properties"> {
 }
 
 /** Prepares a job on a table. @throws CatalogError InvalidInput if the parameters are too long. */
-export function prepareJob({ table, parameters, author, ...change }: JobRequest): NewJob {
-  requireFitting("the job's parameters", parameters, definitionLengthMax);
-  const own = Object.entries(parameters).filter(([name]) => !name.startsWith(viewDefinitionPrefix));
-  requireFitting("the job's parameters", Object.fromEntries(own), parametersLengthMax);
-  const { names, opened } = newTransaction({ ...change, objects: [table] });
-  const { properties: _, ...rest } = opened;
-  const job = { ...rest, apiKey: change.caller.principal.apiKeyId, parameters, author };
+export function prepareJob({ table, ...request }: JobRequest): NewJob {
+  const { names, opened } = newJob({ ...request, objects: [table] });
   return {
     ...names,
     table,
-    opened: job,
+    opened,
     open: async (session, maxima) => {
       const { id } = await requireTable(session, table);
-      await requireRoom(session, { principal: job.principal, namespace: job.namespace }, maxima);
-      await insertJob(session, job, id);
+      await requireRoom(session, opened, maxima);
+      await insertJob(session, opened, id);
     },
   };
+}
+
+/** Assigns an id and names to a job. @throws CatalogError InvalidInput if the parameters are too long. */
+export function newJob({ parameters, author, ...change }: Omit<JobRequest, "table"> & Pick<Change, "objects">): {
+  readonly names: TransactionNames;
+  readonly opened: NewJobRecord;
+} {
+  requireFitting("the job's parameters", parameters, definitionLengthMax);
+  const own = Object.entries(parameters).filter(([name]) => !name.startsWith(viewDefinitionPrefix));
+  requireFitting("the job's parameters", Object.fromEntries(own), parametersLengthMax);
+  const { names, opened } = newTransaction(change);
+  const { properties: _, ...rest } = opened;
+  return { names, opened: { ...rest, apiKey: change.caller.principal.apiKeyId, parameters, author } };
 }
 
 /**
@@ -231,22 +240,32 @@ function requireOpen(job: JobRecord): void {
 }
 
 /**
- * Writes the changes of a job. Its end also ends its latest attempt. After a failure or a cancellation, a task also ends
- * Geneva's own record of the job, which Geneva's clients read.
+ * Writes the changes of a job. Its end also ends its latest attempt. After the success of a registration, its
+ * Function is ready. After a failure or a cancellation on a table, a task also ends Geneva's own record of the job, which Geneva's
+ * clients read.
  */
 export async function writeJob(session: Session, job: JobRecord): Promise<void> {
   await updateJob(session, job);
   if (isOpen(job)) return;
   await updateAttempt(session, job.id, job.attempt, { endedAtMillis: job.endedAtMillis, reason: job.reason });
-  if (job.status === "Succeeded") return;
+  if (job.status === "Succeeded") return setReady(session, job.id);
+  if (job.tableId === undefined) return;
   await insertTask(session, { kind: "end_record", subject: JSON.stringify([...job.namespace, job.id]) });
 }
 
-/** Returns a job as failed if its table was dropped. Another table of the same name is not its table. */
-export async function failWithoutTable(session: Session, job: JobRecord): Promise<JobRecord | undefined> {
-  if (await hasTable(session, job)) return undefined;
+/**
+ * Returns a job as failed if its table, or the version of the Function that it registers, was dropped. Another table of
+ * the same name is not its table.
+ */
+export async function failWithoutObject(session: Session, job: JobRecord): Promise<JobRecord | undefined> {
+  if (await hasObject(session, job)) return undefined;
   const [name = []] = job.objects;
   const table = formatIdentifier(name);
+  if (job.tableId === undefined)
+    return changed(job, {
+      status: "Failed",
+      reason: `version ${job.parameters.version} of the function ${table} was dropped`,
+    });
   const isRecreated = (await findTable(session, name)) !== undefined;
   const reason = isRecreated
     ? `the table ${table} was dropped, and another table has its name now: open a new job for that one`

@@ -10,7 +10,10 @@ export interface FunctionRecord extends Omit<RecordOf<"functions">, "namespace" 
   readonly namespace: Identifier;
 }
 
-const columns = ["id", "namespace", "name", "version", "definition", "digest", "principal", "createdAtMillis"] as const;
+const columns = [
+  ...(["id", "namespace", "name", "version", "definition", "digest", "principal", "createdAtMillis"] as const),
+  ...(["isReady", "jobId"] as const),
+] as const;
 
 function selectFunctions(db: Kysely<Schema>) {
   return db.selectFrom("functions").select(columns);
@@ -49,6 +52,22 @@ export async function findFunction(
 export async function findFunctionById({ db }: Session, id: string): Promise<FunctionRecord | undefined> {
   const row = await selectFunctions(db).where("id", "=", id).executeTakeFirst();
   return row && toFunction(row);
+}
+
+/** Returns the version whose packages a job installs, unless a later job does. */
+export async function findFunctionOfJob({ db }: Session, job: string): Promise<FunctionRecord | undefined> {
+  const row = await selectFunctions(db).where("jobId", "=", job).executeTakeFirst();
+  return row && toFunction(row);
+}
+
+/** Records the job that installs the packages of a version. */
+export async function setJob({ db }: Session, id: string, jobId: string): Promise<void> {
+  await db.updateTable("functions").set({ jobId }).where("id", "=", id).execute();
+}
+
+/** Records that the packages of the version of a job were installed. */
+export async function setReady({ db }: Session, jobId: string): Promise<void> {
+  await db.updateTable("functions").set({ isReady: true }).where("jobId", "=", jobId).execute();
 }
 
 /** Returns the source of a Function in Base64. */
@@ -180,19 +199,62 @@ export async function insertErrors(
     .execute();
 }
 
+interface ErrorFilter extends Pick<RowErrorRecord, "tableId"> {
+  readonly jobId?: string | undefined;
+  readonly column?: string | undefined;
+  readonly limit: number;
+}
+
+/** Replaces the numbers of failed rows of fragments in one job. */
+export async function putFailures({ db }: Session, failures: readonly RecordOf<"functionFailures">[]): Promise<void> {
+  if (failures.length === 0) return;
+  await db
+    .insertInto("functionFailures")
+    .values(failures)
+    .onConflict((conflict) =>
+      conflict.columns(["jobId", "fragmentId"]).doUpdateSet(({ ref }) => ({ rows: ref("excluded.rows") })),
+    )
+    .execute();
+}
+
+/** Counts the rows that the Function of a job could not compute. */
+export async function countFailures({ db }: Session, jobId: string): Promise<number> {
+  const { rows } = await db
+    .selectFrom("functionFailures")
+    .select(({ fn }) => fn.sum("rows").as("rows"))
+    .where("jobId", "=", jobId)
+    .executeTakeFirstOrThrow();
+  return Number(rows ?? 0);
+}
+
+/** Lists the fragments with more failed rows than recorded errors, those of the newest job first. */
+export async function listFailures({ db }: Session, { tableId, jobId, column, limit }: ErrorFilter) {
+  const counted = db.selectFrom("functionFailures as f").select(({ selectFrom, ref }) => [
+    ...(["f.jobId", "f.fragmentId", "f.tableId", "f.column", "f.rows"] as const),
+    selectFrom("functionErrors as e")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("e.jobId", "=", ref("f.jobId"))
+      .where("e.fragmentId", "=", ref("f.fragmentId"))
+      .as("recorded"),
+  ]);
+  const rows = await db
+    .selectFrom(counted.as("f"))
+    .select(["f.jobId", "f.fragmentId", "f.rows", "f.recorded"])
+    .whereRef("f.rows", ">", "f.recorded")
+    .where("f.tableId", "=", tableId)
+    .$if(jobId !== undefined, (query) => query.where("f.jobId", "=", jobId ?? ""))
+    .$if(column !== undefined, (query) => query.where("f.column", "=", column ?? ""))
+    .orderBy("f.jobId", "desc")
+    .orderBy("f.fragmentId")
+    .limit(limit)
+    .execute();
+  return rows.map(({ recorded, ...row }) => ({ ...row, recorded: Number(recorded) }));
+}
+
 /** Lists the errors of rows of a table, those of the newest job first. */
 export async function listErrors(
   { db }: Session,
-  {
-    tableId,
-    jobId,
-    column,
-    limit,
-  }: Pick<RowErrorRecord, "tableId"> & {
-    readonly jobId?: string | undefined;
-    readonly column?: string | undefined;
-    readonly limit: number;
-  },
+  { tableId, jobId, column, limit }: ErrorFilter,
 ): Promise<RowErrorRecord[]> {
   return db
     .selectFrom("functionErrors")

@@ -1,5 +1,6 @@
 import { type Identifier, jobPriorities, openStatuses } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
+import { findFunctionOfJob } from "./functions.ts";
 import { fromPath, toPath } from "./path.ts";
 import { withNulls } from "./records.ts";
 import type { RecordOf, Schema } from "./schema.ts";
@@ -28,8 +29,8 @@ const summaryColumns = [
   ...(["progress", "result", "platform", "author", "priority", "interruptions"] as const),
 ] as const satisfies readonly (keyof Row)[];
 
-/** Inserts a Queued job. */
-export async function insertJob({ db }: Session, job: NewJobRecord, tableId: number): Promise<void> {
+/** Inserts a Queued job. @param tableId Its table; undefined for the registration of a Function. */
+export async function insertJob({ db }: Session, job: NewJobRecord, tableId?: number): Promise<void> {
   const opened = toRow({ ...job, status: "Queued", properties: {} });
   const { column } = job.parameters;
   const priority = jobPriorities.find((each) => each === job.parameters.priority) ?? "normal";
@@ -61,11 +62,12 @@ export async function findJobById({ db }: Session, id: string): Promise<JobRecor
   return row && toTransaction(row);
 }
 
-/** Reports whether the table of a job still has its name. */
-export async function hasTable(
+/** Reports whether the table of a job still has its name, or whether the version of the Function still exists. */
+export async function hasObject(
   session: Session,
-  { objects: [name = []], tableId }: JobSummaryRecord,
+  { id, objects: [name = []], tableId }: JobSummaryRecord,
 ): Promise<boolean> {
+  if (tableId === undefined) return (await findFunctionOfJob(session, id)) !== undefined;
   return (await findTable(session, name))?.id === tableId;
 }
 

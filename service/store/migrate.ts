@@ -11,7 +11,7 @@ import * as initial from "./migrations/0001-initial.ts";
  * of an earlier checkout is refused.
  */
 const migrations: Record<string, (db: Kysely<unknown>, dialect: Dialect) => Promise<void>> = {
-  "0001-initial-o": initial.up,
+  "0001-initial-p": initial.up,
 };
 
 const migrationTable = "kysely_migration";

@@ -5,7 +5,7 @@ const json = new Set([
   ...["properties", "objects", "metadata", "parameters", "progress", "result", "platform", "samples", "definition"],
   ...["inputs", "outputs", "initialization"],
 ]);
-const flags = new Set(["isAutomated", "isView", "isProtected"]);
+const flags = new Set(["isAutomated", "isView", "isProtected", "isReady"]);
 
 type Row = Readonly<Record<string, unknown>>;
 

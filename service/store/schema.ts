@@ -110,7 +110,8 @@ export interface Schema {
     updatedAtMillis: number;
     /** The id of the API key that opened the job; undefined if the catalog itself or a token opened it. */
     apiKey: Optional<string>;
-    tableId: number;
+    /** The table that the job changes; undefined for the registration of a Function. */
+    tableId: Optional<number>;
     /** The column that the job fills or indexes. */
     column: Optional<string>;
     /** The fields of the request that opened the job, which never change and may be long. */
@@ -164,6 +165,10 @@ export interface Schema {
     content: string;
     principal: string;
     createdAtMillis: number;
+    /** Columns may use the version, because its packages were installed once or it has none. */
+    isReady: boolean;
+    /** The latest job that installs the packages. The job may be deleted already. */
+    jobId: Optional<string>;
   };
   /** The secrets of Functions. They are deleted with their namespace. */
   secrets: {
@@ -211,6 +216,8 @@ export interface Schema {
     errorMessage: string;
     createdAtMillis: number;
   };
+  /** The numbers of rows of fragments that a Function could not compute, including those without a recorded error. */
+  functionFailures: { jobId: string; fragmentId: number; tableId: number; column: string; rows: number };
   apiKeys: {
     id: string;
     principal: string;

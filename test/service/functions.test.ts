@@ -81,14 +81,6 @@ describe("a Function", () => {
     expect((await catalog.call("dropFunction", { id, version: "2" })).body).toEqual({ dropped: false });
   });
 
-  test("has a version for each set of packages, whatever their order", async () => {
-    const packagesOf = (...packages: string[]) => ({ runtime: { environment: { kind: "pip", packages } } });
-    const all = ["numpy>=2,<3", "requests[socks] ~= 2.32 ; python_version < '3.13'"];
-    const { version } = await register(["packed"], packagesOf(...all));
-    expect((await register(["packed"], packagesOf(...all.toReversed()))).version).toBe(version);
-    expect((await register(["packed"], packagesOf("numpy"))).version).not.toBe(version);
-  });
-
   test("counts as content of its namespace, and is dropped with it", async () => {
     const namespace = uniqueName("ns");
     await catalog.call("createNamespace", { id: [namespace] });
@@ -130,6 +122,12 @@ describe("a Function", () => {
       "./x",
       "x @ file:///x",
       "x\n-r y",
+      "x\r--index-url y",
+      "x==1 --find-links .",
+      "x==1 --hash=sha256:0",
+      ["x==$", "{HOME}"].join(""),
+      "x-1-py3-none-any.whl",
+      "x.tar.gz[y]",
       "https://example.com/x.whl",
       "",
     ].map((other): [string, number, string, FunctionRegistration] => [
@@ -509,7 +507,6 @@ describe("a refresh", () => {
       ...{ error_type: "builtins.ValueError", error_message: "bad \ufffd value" },
     });
     expect(await list({ limit: 1 })).toMatchObject({ records: [{ fragment_id: 0 }], truncated: true });
-    expect(await list({ column: "title" })).toEqual({ records: [], truncated: false });
     const { errors: managed } = (await catalog.call("listJobErrors", { id: job.split("$") })).body;
     expect(managed.map(({ fragment_id, row_address }) => [fragment_id, row_address])).toEqual([
       ["0", undefined],
@@ -517,6 +514,22 @@ describe("a refresh", () => {
       ["1", "4294967303"],
     ]);
     expect(managed[2]).toMatchObject({ type: "builtins.ValueError", message: "bad \ufffd value", column: "upper" });
+    const failed = [
+      { fragment_id: 1, rows: 2 },
+      { fragment_id: 0, rows: 40 },
+    ];
+    for (const rows of [7, 50_000])
+      await catalog.call("recordJobFunction", {
+        ...{ ...record, errors: [] },
+        failed: [...failed, { fragment_id: 9, rows }],
+      });
+    const incomplete = [
+      { job_id: job, fragment_id: 0, rows_skipped: 40, rows_recorded: 1 },
+      { job_id: job, fragment_id: 9, rows_skipped: 50_000, rows_recorded: 0 },
+    ];
+    expect(await list({ job_id: job })).toMatchObject({ fragments: incomplete, truncated: true });
+    expect(await list({ column: "title" })).toEqual({ records: [], fragments: [], truncated: false });
+    expect((await catalog.call("listJobErrors", { id: job.split("$") })).body.rows_failed).toBe(50_042);
     const result = { rows_assigned: 2, rows_failed: 1, rows_remaining: 1, source_version: 2, published_version: 3 };
     await finishAttempt(catalog, job, { status: "Succeeded", result });
     expect((await catalog.call("describeRemoteJob", { job_id: job })).body).toMatchObject({

@@ -3,8 +3,8 @@ import { requireJob } from "../../domain/require.ts";
 import {
   changed,
   failAfterTimeout,
+  failWithoutObject,
   failWithoutRights,
-  failWithoutTable,
   hasProgressed,
   move,
   toJob,
@@ -18,7 +18,7 @@ import type { Session, Store } from "../../store/store.ts";
 import type { Handler } from "../handler.ts";
 
 /**
- * Begins another attempt and ends the latest one, whose later requests are rejected. A job without its table
+ * Begins another attempt and ends the latest one, whose later requests are rejected. A job without its object
  * or without the rights of its opener, or after its timeout, fails instead.
  */
 export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { store }) => {
@@ -33,7 +33,7 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
     if (latest.pausedAtMillis !== undefined)
       throw new CatalogError("ConcurrentModification", "the job is paused: it needs ResumeJob before another attempt");
     const failed =
-      (await failWithoutTable(session, latest)) ??
+      (await failWithoutObject(session, latest)) ??
       (await failWithoutRights(session, latest)) ??
       (await failAfterTimeout(session, latest));
     if (failed !== undefined) {
@@ -144,7 +144,7 @@ interface AttemptRequest {
 
 /**
  * Changes a job for its latest attempt. A job that has ended stays unchanged, and its status informs the attempt. A job
- * without its table, or still open after its timeout, fails.
+ * without its object, or still open after its timeout, fails.
  *
  * @throws CatalogError ConcurrentModification if another attempt is the latest one, or if another process runs it.
  */
@@ -156,7 +156,7 @@ export async function alterAttempt(
   return store.write(async (session) => {
     const latest = await requireAttempt(session, request);
     if (!isOpen(latest)) return latest;
-    const altered = (await failWithoutTable(session, latest)) ?? (await change(session, latest));
+    const altered = (await failWithoutObject(session, latest)) ?? (await change(session, latest));
     const final = (await failAfterTimeout(session, altered)) ?? altered;
     await writeJob(session, final);
     return final;

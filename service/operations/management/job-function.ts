@@ -8,6 +8,7 @@ import {
   findFunctionById,
   insertErrors,
   listFragments,
+  putFailures,
   putFragments,
   readContent,
 } from "../../store/functions.ts";
@@ -65,14 +66,14 @@ export const readJobSecrets: Handler<"readJobSecrets"> = async (request, { store
 
 /** Records what the latest attempt at a job has computed. A repeated request changes nothing. */
 export const recordJobFunction: Handler<"recordJobFunction"> = async (request, { store }) => {
-  const { id, version, fragments, removed = [], errors = [] } = request;
+  const { id, version, fragments, removed = [], errors = [], failed = [] } = request;
   await alterAttempt(store, request, async (session, job) => {
-    const { id: bindingId, functionName, functionVersion } = await requireBinding(session, job, id);
+    const { id: bindingId, tableId, functionName, functionVersion } = await requireBinding(session, job, id);
     const latest = new Map(
       fragments.map(({ fragment_id: fragmentId, ...each }) => [fragmentId, { fragmentId, ...each }]),
     );
     await putFragments(session, bindingId, [...latest.values()], removed);
-    const { tableId, column = "" } = job;
+    const { column = "" } = job;
     const common = { jobId: job.id, tableId, column, functionName, functionVersion, tableVersion: version };
     const records = errors.map(({ fragment_id, row_offset, error_type, error_message }) => ({
       ...common,
@@ -80,6 +81,13 @@ export const recordJobFunction: Handler<"recordJobFunction"> = async (request, {
       createdAtMillis: Date.now(),
     }));
     await insertErrors(session, records, job.id, functionErrorsMax);
+    const failures = new Map(
+      failed.map(({ fragment_id: fragmentId, rows }) => [
+        fragmentId,
+        { jobId: job.id, fragmentId, tableId, column, rows },
+      ]),
+    );
+    await putFailures(session, [...failures.values()]);
     return job;
   });
   return {};

@@ -15,19 +15,21 @@ import { viewOf } from "../../commits/read.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { requireJob, requireTable, tableNotFound } from "../../domain/require.ts";
 import { catalogCaller, recordAudit } from "../../domain/transaction.ts";
+import { openBake } from "../../functions/bake.ts";
+import { versionNotFound } from "../../functions/version.ts";
 import { listDefinitions } from "../../geneva/definitions.ts";
 import { alterJob, cancel, pause, prepareJob, principalOfJob, resume, toJob, toJobSummary } from "../../jobs/job.ts";
 import { openOnce } from "../../jobs/open-job.ts";
 import { parametersOf } from "../../jobs/parameters.ts";
 import { isQueued, queuePositions } from "../../jobs/queue.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
-import { listErrors, type RowErrorRecord } from "../../store/functions.ts";
+import { countFailures, findFunction, listErrors, type RowErrorRecord } from "../../store/functions.ts";
 import { listAttempts } from "../../store/job-attempts.ts";
 import type { JobRecord, JobSummaryRecord } from "../../store/jobs.ts";
 import { findTable, findTableById } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
 import { requireReadableSource } from "../../views/refresh.ts";
-import { type Catalog, type Handler, mayWrite } from "../handler.ts";
+import { type AuthorizedCaller, type Catalog, type Handler, mayWrite } from "../handler.ts";
 import { linesOf } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
@@ -136,6 +138,7 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
       `the job is ${status}: only failed and canceled jobs can be retried`,
     );
   const parameters = request.failed_rows === true ? parametersForFailedRows(job) : job.parameters;
+  if (job.tableId === undefined) return { job_id: await retryBake(job, request, catalog, caller) };
   const contract = { operationId: operation };
   const table = (await findTableById(store.read, job.tableId))?.identifier;
   // The table may have been renamed into a namespace of others.
@@ -161,6 +164,25 @@ function parametersForFailedRows({ operation, parameters, namespace, id }: JobRe
   return { ...others, failed_rows_of: formatIdentifier([...namespace, id]) };
 }
 
+/** Opens the job that installs the packages of a Function again. @throws CatalogError FunctionNotFound, TooManyJobs */
+async function retryBake(
+  { namespace, objects: [name = []], parameters }: JobRecord,
+  request: { readonly delimiter: string },
+  { store, openJobMaxima }: Catalog,
+  caller: AuthorizedCaller,
+): Promise<string> {
+  return store.write(
+    async (session) => {
+      const registered = await findFunction(session, name, Number(parameters.version));
+      // The key of an attempt may write its job alone.
+      if (registered === undefined || !mayWrite(caller)(namespace)) throw versionNotFound(name, parameters.version);
+      if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
+      throw new CatalogError("ConcurrentModification", "the packages of the function are installed already");
+    },
+    { locking: "jobs" },
+  );
+}
+
 export const describeJobLog: Handler<"describeJobLog"> = async ({ id }, { store }) => {
   const job = await requireJob(store.read, id);
   return { lines: linesOf((await listAttempts(store.read, job.id)).at(-1)?.logTail ?? "") };
@@ -176,9 +198,10 @@ const bytesMax = 4 * 1024 * 1024;
 export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) => {
   const { store, rows, isolatedNamespaces } = catalog;
   const job = await requireJob(store.read, request.id);
+  if (job.tableId === undefined) return { errors: [] };
   if (job.parameters.function_binding !== undefined) {
     const found = await listErrors(store.read, { tableId: job.tableId, jobId: job.id, limit: shown.rows });
-    return { errors: found.map(toFailure) };
+    return { errors: found.map(toFailure), rows_failed: await countFailures(store.read, job.id) };
   }
   const identifier = [...job.namespace, job.id];
   const id = [...systemNamespaceOf(identifier, isolatedNamespaces), errorsTable];

@@ -12,8 +12,9 @@ import { z } from "zod";
 import { keyText, readPage } from "../../domain/page.ts";
 import { requireNamespace, requireTable } from "../../domain/require.ts";
 import { recordAudit } from "../../domain/transaction.ts";
+import { openBake } from "../../functions/bake.ts";
 import { parseRegistration } from "../../functions/registration.ts";
-import { toFunctionVersion } from "../../functions/version.ts";
+import { toFunctionVersion, versionNotFound } from "../../functions/version.ts";
 import {
   deleteFunction,
   type FunctionRecord,
@@ -22,6 +23,7 @@ import {
   insertFunction,
   listBindings,
   listErrors,
+  listFailures,
   listFunctions as listRecords,
   listUsesOf,
   listVersionsOf,
@@ -29,29 +31,41 @@ import {
 import type { Session } from "../../store/store.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
-/** The beginning of the ids of the jobs that register Functions. They are done at once and have no record. */
+/** The beginning of the ids of the jobs that register Functions without packages. They are done at once and have no record. */
 const registrationPrefix = "function-";
 
-/** Registers a Function. An equal registration of its name has the same version. */
-export const createFunction: Handler<"createFunction"> = async (request, { store }, caller) => {
+/**
+ * Registers a Function. An equal registration of its name has the same version. A job installs its packages, and the
+ * next registration after its failure opens it again.
+ */
+export const createFunction: Handler<"createFunction"> = async (request, { store, openJobMaxima }, caller) => {
   const { id: identifier, delimiter } = request;
   const [name, namespace] = [requireName(identifier), identifier.slice(0, -1)];
   const registration = parseRegistration(request);
-  const id = await store.write(async (session) => {
+  const isReady = registration.definition.runtime.packages === undefined;
+  const register = async (session: Session) => {
     await requireNamespace(session, namespace);
     const versions = await listVersionsOf(session, identifier);
     const equal = versions.find(({ digest }) => digest === registration.digest);
-    if (equal !== undefined) return equal.id;
+    if (equal !== undefined) return equal;
     const record = {
       ...{ id: randomUUID(), namespace, name, version: (versions.at(-1)?.version ?? 0) + 1 },
-      ...registration,
+      ...{ ...registration, isReady, jobId: undefined },
       ...{ principal: caller.principal.name, createdAtMillis: Date.now() },
     };
     await insertFunction(session, record);
     await recordAudit(session, { contract: remoteContracts.createFunction, request, caller, objects: [identifier] });
-    return record.id;
-  });
-  return { job_id: formatIdentifier([...namespace, `${registrationPrefix}${id}`], delimiter) };
+    return record;
+  };
+  const job_id = await store.write(
+    async (session) => {
+      const registered = await register(session);
+      if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
+      return formatIdentifier([...namespace, `${registrationPrefix}${registered.id}`], delimiter);
+    },
+    { locking: "jobs" },
+  );
+  return { job_id };
 };
 
 /** Returns the name of a new Function or secret. @throws CatalogError InvalidInput if LanceDB's clients reject it. */
@@ -64,7 +78,7 @@ export function requireName(identifier: Identifier): string {
   );
 }
 
-/** Returns the Function that a job has registered; undefined for all other jobs. */
+/** Returns the Function that a job without a record has registered; undefined for all other jobs. */
 export async function findRegistered(session: Session, job: Identifier): Promise<FunctionRecord | undefined> {
   const id = job.at(-1) ?? "";
   if (!id.startsWith(registrationPrefix)) return undefined;
@@ -75,7 +89,7 @@ export async function findRegistered(session: Session, job: Identifier): Promise
 export const describeFunction: Handler<"describeFunction"> = async ({ id, version, database }, { store }) => {
   const found = await findFunction(store.read, id, Number(version));
   if (found !== undefined) return toFunctionVersion(found, database);
-  throw new CatalogError("FunctionNotFound", `the function ${formatIdentifier(id)} has no version ${version}`);
+  throw versionNotFound(id, version);
 };
 
 export const listFunctions: Handler<"listFunctions"> = async (request, { store }) => {
@@ -134,9 +148,11 @@ export const listFunctionErrors: Handler<"listFunctionErrors"> = async (request,
   const [first] = bindings.find(({ outputs }) => outputs.some(({ column }) => column === asked))?.outputs ?? [];
   const filter = { tableId, jobId: job, column: first?.column ?? asked, limit: limit + 1 };
   const found = await listErrors(store.read, filter);
+  const failures = await listFailures(store.read, { ...filter, limit });
+  const nameOf = (each: string) => formatIdentifier([...request.id.slice(0, -1), each], delimiter);
   return {
     records: found.slice(0, limit).map((each) => ({
-      job_id: formatIdentifier([...request.id.slice(0, -1), each.jobId], delimiter),
+      job_id: nameOf(each.jobId),
       fragment_id: each.fragmentId,
       ...(each.rowOffset >= 0 && { row_offset: each.rowOffset }),
       column: asked ?? each.column,
@@ -147,6 +163,12 @@ export const listFunctionErrors: Handler<"listFunctionErrors"> = async (request,
       error_message: each.errorMessage,
       created_at_millis: each.createdAtMillis,
     })),
-    truncated: found.length > limit,
+    fragments: failures.map(({ jobId, fragmentId, rows, recorded }) => ({
+      job_id: nameOf(jobId),
+      fragment_id: fragmentId,
+      rows_skipped: rows,
+      rows_recorded: recorded,
+    })),
+    truncated: found.length > limit || failures.length > 0,
   };
 };

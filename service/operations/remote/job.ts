@@ -6,16 +6,19 @@ import {
   isOpen,
   type Job,
   type JobSummary,
+  objectKind,
   parseIdentifier,
   type RemoteJobState,
   remoteContracts,
   type TransactionStatus,
 } from "@tiltyard/protocol";
 import { requireJob } from "../../domain/require.ts";
-import { toFunctionVersion } from "../../functions/version.ts";
+import { toFunctionVersion, versionNotFound } from "../../functions/version.ts";
 import { alterJob, cancel, pause, resume, toJob } from "../../jobs/job.ts";
+import { findFunctionOfJob } from "../../store/functions.ts";
 import { type AttemptRecord, listAttempts } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";
+import type { Session } from "../../store/store.ts";
 import type { Handler } from "../handler.ts";
 import { listJobs } from "../management/job.ts";
 import { findRegistered } from "./function.ts";
@@ -25,7 +28,10 @@ export const listRemoteJobs: Handler<"listRemoteJobs"> = async (request, catalog
   return {
     jobs: jobs.map((job) => ({
       job_id: job.job_id,
-      table: formatIdentifier((job.objects[0] ?? []).slice(request.id.length), request.delimiter),
+      table:
+        objectKind(job) === "function"
+          ? ""
+          : formatIdentifier((job.objects[0] ?? []).slice(request.id.length), request.delimiter),
       job_type: job.operation,
       state: remoteState(job),
       created_at_millis: job.created_at_millis,
@@ -47,19 +53,34 @@ export const describeRemoteJob: Handler<"describeRemoteJob"> = async (request, {
       spec: {},
       result: toFunctionVersion(registered, database),
     };
-  const job = toJob(await requireJob(store.read, id), delimiter);
+  const record = await requireJob(store.read, id);
+  const job = toJob(record, delimiter);
+  const isRegistration = objectKind(job) === "function";
   return {
     job_id: job.job_id,
     job_type: job.operation,
     job_state: remoteState(job),
     creation_ms: job.created_at_millis,
     spec: job.parameters,
-    ...(job.status === "Succeeded" && { result: resultOf(job) }),
+    ...(job.status === "Succeeded" && {
+      result: isRegistration ? await versionOf(store.read, record, database) : resultOf(job),
+    }),
     ...(job.status === "Failed" && {
-      failure: { phase: "execute", message: job.reason ?? "the job failed", retryable: false },
+      failure: {
+        phase: isRegistration ? "bake" : "execute",
+        message: job.reason ?? "the job failed",
+        retryable: false,
+      },
     }),
   };
 };
+
+/** Returns the version that a job has registered. @throws CatalogError FunctionNotFound */
+async function versionOf(session: Session, { id, objects, parameters }: JobRecord, database?: readonly string[]) {
+  const registered = await findFunctionOfJob(session, id);
+  if (registered !== undefined) return toFunctionVersion(registered, database);
+  throw versionNotFound(objects[0] ?? [], parameters.version);
+}
 
 /** Returns the result of a job with 0 for unknown numbers, because the client requires every number. */
 function resultOf({ progress, result }: Job) {

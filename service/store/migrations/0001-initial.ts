@@ -122,7 +122,7 @@ function jobs(dialect: Dialect): Statements {
       ${openedColumns(dialect)},
       updated_at_millis bigint not null,
       api_key ${text},
-      table_id integer not null,
+      table_id integer,
       "column" ${text},
       parameters ${text} not null,
       author ${text},
@@ -180,8 +180,11 @@ function functions({ text, clustered }: Dialect): Statements {
       content ${text} not null,
       principal ${text} not null,
       created_at_millis bigint not null,
+      is_ready integer not null,
+      job_id ${text},
       constraint functions_version unique (namespace, name, version)
     )`,
+    sql`create index functions_of_job on functions (job_id) where job_id is not null`,
     sql`create table secrets (
       namespace ${text} not null references namespaces (path) on delete cascade,
       name ${text} not null,
@@ -224,6 +227,15 @@ function functions({ text, clustered }: Dialect): Statements {
       primary key (job_id, fragment_id, row_offset)
     ) ${clustered}`,
     sql`create index function_errors_of_table on function_errors (table_id, job_id)`,
+    sql`create table function_failures (
+      job_id ${text} not null references jobs (id) on delete cascade,
+      fragment_id bigint not null,
+      table_id integer not null references tables (id) on delete cascade,
+      "column" ${text} not null,
+      rows bigint not null,
+      primary key (job_id, fragment_id)
+    ) ${clustered}`,
+    sql`create index function_failures_of_table on function_failures (table_id, job_id)`,
   ];
 }
 

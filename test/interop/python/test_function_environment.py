@@ -1,15 +1,24 @@
 """The Python environments of LanceDB Functions, which uv creates with packages of PyPI, without a catalog and without Ray."""
 
+import base64
+import contextlib
+import hashlib
+import json
 import sys
+import zipfile
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tiltyard.job.function_child import MODULE, FunctionFailure, Start
-from tiltyard.job.function_environment import Environment, resolved
+from tiltyard.job.function_environment import Environment, Limits, _uv, bake, resolved
 from tiltyard.job.function_process import FunctionProcess, schema_text
+from tiltyard.job.job import Job, JobError
 
 TITLE = "f version 1"
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
+# No index has a package of this name.
+HOSTILE = "tiltyard_no_such_package"
 ANOTHER = "3.10" if OWN != "3.10" else "3.11"
 SOURCE = """
 def f(value: int) -> str:
@@ -71,3 +80,99 @@ def test_a_python_that_the_machine_does_not_have_is_named(folder, monkeypatch):
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(folder))
     with pytest.raises(FunctionFailure, match=rf"No interpreter found for Python {ANOTHER}"):
         resolved(TITLE, ANOTHER, [])
+
+
+def test_bake_installs_the_packages_and_leaves_nothing(folder, capsys):
+    assert bake(job_of("six==1.16.0", "idna"), print) == {"packages": 3}
+    assert "six==1.16.0" in capsys.readouterr().out
+    assert list(folder.iterdir()) == []
+
+
+def test_bake_fails_with_the_lines_of_uv():
+    with pytest.raises(JobError, match=r"(?s)packages of f version 1 .*tiltyard-no-such-package was not found"):
+        bake(job_of("tiltyard-no-such-package"), print)
+
+
+def test_a_configuration_in_a_parent_folder_has_no_effect(folder, monkeypatch):
+    (folder / "uv.toml").write_text('[pip]\nindex-url = "http://127.0.0.1:9/simple"\n')
+    (folder / "job").mkdir()
+    monkeypatch.chdir(folder / "job")
+    assert "six==1.16.0" in resolved(TITLE, OWN, ["six<1.17"]).pins
+
+
+@pytest.fixture
+def packages(tmp_path_factory, monkeypatch):
+    """A function that adds a wheel to a source of packages: its name, its files and the lines of its metadata."""
+    wheels = tmp_path_factory.mktemp("wheels")
+    monkeypatch.setenv("UV_FIND_LINKS", str(wheels))
+
+    def add(name, files, *metadata):
+        info = f"{name}-1.dist-info"
+        records = {
+            **files,
+            f"{info}/METADATA": "\n".join(["Metadata-Version: 2.1", f"Name: {name}", "Version: 1", *metadata, ""]),
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        }
+        rows = [f"{path},sha256={digest(content)},{len(content)}" for path, content in records.items()]
+        with zipfile.ZipFile(wheels / f"{name}-1-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
+            for path, content in {**records, f"{info}/RECORD": "\n".join([*rows, f"{info}/RECORD,,"])}.items():
+                archive.writestr(path, content)
+
+    return add
+
+
+def digest(content):
+    return base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=").decode()
+
+
+def job_of(*packages):
+    parameters = {"version": "1", "python_version": OWN, "packages": json.dumps(packages)}
+    return Job("a$1", "CreateFunction", ["a", "f"], parameters, None, 0, 1, "claim")
+
+
+@pytest.mark.parametrize(
+    "address", ["file:///tmp/other.whl", "https://127.0.0.1:9/other-1-py3-none-any.whl", "git+file:///tmp/x"]
+)
+def test_a_package_cannot_require_a_file_or_an_address(packages, address):
+    packages(HOSTILE, {}, f"Requires-Dist: other @ {address}")
+    with pytest.raises(JobError, match="URL dependenc"):
+        bake(job_of(HOSTILE), print)
+
+
+def test_code_of_packages_does_not_run_at_the_registration(packages, folder):
+    mark = folder / "ran"
+    code = f"open({str(mark)!r}, 'w')\n"
+    packages(HOSTILE, {"hostile.pth": f"import os; {code}", "sitecustomize.py": code, "hostile/__init__.py": code})
+    assert bake(job_of(HOSTILE), print) == {"packages": 2}
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../../../../../escaped", "/tmp/tiltyard-escaped", "tiltyard_no_such_package-1.data/data/../../../../escaped"],
+)
+def test_a_package_writes_only_into_its_environment(packages, folder, path):
+    packages(HOSTILE, {path: "escaped"})
+    with contextlib.suppress(JobError):
+        bake(job_of(HOSTILE), print)
+    assert not [each for each in folder.parent.rglob("*escaped*") if each.is_file()]
+    assert not Path("/tmp/tiltyard-escaped").exists()
+    assert not [each for each in folder.parent.parent.rglob("escaped") if each.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(written_bytes=10_000, pause_seconds=0.01), "wrote more than"),
+        (Limits(memory_bytes=10_000, pause_seconds=0.01), "used more than"),
+        (Limits(seconds=0.05, pause_seconds=0.01), "took longer than"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the resources of a process")
+def test_uv_is_stopped_at_its_limits(packages, folder, limits, words):
+    # A wheel of some KiB that would fill the disk.
+    packages(HOSTILE, {f"bomb/{number}": "0" * 10_000_000 for number in range(20)})
+    _uv(["venv", str(folder / "python"), "--python", OWN], "", "venv")
+    install = ["pip", "install", "--python", str(folder / "python/bin/python"), "--no-deps", HOSTILE]
+    with pytest.raises(FunctionFailure, match=f"it failed: uv was stopped because it {words}"):
+        _uv(install, "", "it failed", limits)

@@ -1,11 +1,14 @@
 """The rows that a LanceDB Function has to compute, on local tables without a catalog and without Ray."""
 
+from collections import Counter
 from datetime import timedelta
 
 import lance
 import pyarrow as pa
 import pytest
+from tiltyard.job.function_job import Recorder
 from tiltyard.job.function_state import Record, current_records, field_ids, signature_of, work_of
+from tiltyard.job.job import Job
 
 ROWS = 20
 INPUTS = ["x", "s.a"]
@@ -159,3 +162,23 @@ def test_a_fragment_of_another_table_has_no_record(table):
 def test_a_missing_input_is_an_error(table):
     with pytest.raises(KeyError, match="no_such_column"):
         field_ids(table.dataset, ["x", "no_such_column"])
+
+
+def test_some_errors_of_each_fragment_are_recorded_and_all_are_counted():
+    class Requests:
+        def __init__(self):
+            self.errors, self.failed = Counter(), {}
+
+        def record_function(self, request):
+            assert len(request.get("errors", [])) <= 100
+            self.errors.update(each["fragment_id"] for each in request.get("errors", []))
+            self.failed.update({each["fragment_id"]: each["rows"] for each in request.get("failed", [])})
+
+    requests = Requests()
+    recorder = Recorder(Job("a", "", ["a"], {}, None, 0, 1, "claim"), requests)
+    for _ in range(2):
+        errors = [{"fragment_id": number % 20, "row": number, "type": "T", "message": ""} for number in range(3_000)]
+        recorder(1, {}, [], errors)
+    assert requests.failed == dict.fromkeys(range(20), 300)
+    assert max(requests.errors.values()) <= 100
+    assert requests.errors.total() == 1_000

@@ -120,6 +120,11 @@ class FunctionRowError(TypedDict):
     error_message: str
 
 
+class FunctionFailures(TypedDict):
+    fragment_id: int
+    rows: int
+
+
 class RecordJobFunctionRequest(TypedDict):
     attempt: int
     claim: str
@@ -127,3 +132,4 @@ class RecordJobFunctionRequest(TypedDict):
     fragments: list[FunctionFragment]
     removed: NotRequired[list[int]]
     errors: NotRequired[list[FunctionRowError]]
+    failed: NotRequired[list[FunctionFailures]]

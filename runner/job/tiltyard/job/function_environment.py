@@ -5,20 +5,36 @@ All packages are wheels, so that none of their code runs before the child does.
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tiltyard.job.function_child import FunctionFailure
+from tiltyard.job.job import Job, JobError, Report, Result
 
 # The package that the program of the child needs itself.
 OWN_PACKAGE = "pyarrow"
-SECONDS_MAX = 1_800.0
 LINES_SHOWN = 15
+# The cores that uv uses all the time at most.
+CPUS_MAX = 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one run of uv. Packages of a GPU have about 8 GiB. Only Linux shows the memory and the bytes."""
+
+    seconds: float = 1_800.0
+    memory_bytes: int = 4 * 2**30
+    written_bytes: int = 20 * 2**30
+    # The time between two checks.
+    pause_seconds: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -29,6 +45,24 @@ class Requirements:
     title: str
     python_version: str
     pins: str
+
+
+def bake(job: Job, _: Report) -> Result:
+    """Installs the packages of a new version of a function once, and thereby into uv's cache. Raises JobError.
+
+    Nothing of the environment remains: each refresh resolves the packages again.
+    """
+    parameters = job.parameters
+    title = f"{job.table[-1]} version {parameters['version']}"
+    try:
+        requirements = resolved(title, parameters["python_version"], json.loads(parameters["packages"]))
+        if requirements is None:
+            return {}
+        print("installing", ", ".join(requirements.pins.split()), flush=True)
+        Environment(requirements).close()
+    except FunctionFailure as failure:
+        raise JobError(str(failure)) from None
+    return {"packages": len(requirements.pins.split())}
 
 
 def resolved(title: str, python_version: str, packages: Sequence[str]) -> Requirements | None:
@@ -62,7 +96,7 @@ class Environment:
         self._folder.cleanup()
 
 
-def _uv(arguments: Sequence[str], text: str, what: str) -> str:
+def _uv(arguments: Sequence[str], text: str, what: str, limits: Limits = Limits()) -> str:
     """Runs uv with a text as its standard input. Returns its standard output. Raises FunctionFailure."""
     try:
         import uv
@@ -70,16 +104,46 @@ def _uv(arguments: Sequence[str], text: str, what: str) -> str:
         program = uv.find_uv_bin()
     except (ImportError, FileNotFoundError):
         raise FunctionFailure(f"{what}: the runner's Python has no uv. Run: pip install uv") from None
-    command = [program, *arguments, "--quiet", "--no-progress", "--no-python-downloads"]
+    # Users of this machine could write a uv.toml into a parent of the working folder, such as /tmp.
+    command = [program, *arguments, "--quiet", "--no-progress", "--no-python-downloads", "--no-config"]
     # No package needs the connection to the catalog.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TILTYARD_")}
-    try:
-        done = subprocess.run(
-            command, input=text, env=environment, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise FunctionFailure(f"{what} within {SECONDS_MAX:g} seconds") from None
-    if done.returncode != 0:
-        lines = "\n".join(done.stderr.strip().splitlines()[-LINES_SHOWN:])
+    pipe = subprocess.PIPE
+    begun = time.monotonic()
+    unsent: str | None = text
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, text=True) as process:
+        if sys.platform == "linux":
+            # This limit of all threads also holds after the end of this process.
+            cpu_seconds = 1 + int(limits.seconds * CPUS_MAX)
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+        while True:
+            try:
+                printed, errors = process.communicate(unsent, limits.pause_seconds)
+                break
+            except subprocess.TimeoutExpired:
+                unsent = None
+                excess = _excess(process.pid, time.monotonic() - begun, limits)
+                if excess is None:
+                    continue
+                process.kill()
+                raise FunctionFailure(f"{what}: uv was stopped because it {excess}") from None
+    if process.returncode != 0:
+        lines = "\n".join(errors.strip().splitlines()[-LINES_SHOWN:]) or f"uv ended with {process.returncode}"
         raise FunctionFailure(f"{what}:\n{lines}")
-    return done.stdout
+    return printed
+
+
+def _excess(process: int, seconds: float, limits: Limits) -> str | None:
+    """Returns the limit that a process exceeds; None if it exceeds none."""
+    if seconds > limits.seconds:
+        return f"took longer than {limits.seconds:g} seconds"
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        io = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
+    except (OSError, IndexError):
+        return None
+    if pages * os.sysconf("SC_PAGE_SIZE") > limits.memory_bytes:
+        return f"used more than {limits.memory_bytes / 2**30:g} GiB of memory"
+    if int(io["wchar"]) > limits.written_bytes:
+        return f"wrote more than {limits.written_bytes / 2**30:g} GiB"
+    return None

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import functools
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ from tiltyard.job.table import open_dataset, open_table
 # The largest numbers of records in one request. A character of an error may need 6 bytes, and a body has 4 MiB.
 RECORDS_MAX = 1_000
 ERRORS_MAX = 100
+# The largest numbers of errors of rows that an attempt records. The catalog records the numbers of all failed rows.
+ERRORS_OF_FRAGMENT_MAX = 100
+ERRORS_OF_JOB_MAX = 1_000
 ERROR_TYPE_LENGTH_MAX = 1_000
 # The key of the metadata of a Function's output column.
 BINDING = b"tiltyard.function_binding"
@@ -140,6 +144,10 @@ class Recorder:
     def __init__(self, job: Job, catalog: CatalogJob) -> None:
         self._job = job
         self._catalog = catalog
+        # The failed rows of this attempt by fragment. An attempt computes those of earlier attempts again.
+        self._failed: Counter[int] = Counter()
+        self._recorded: Counter[int] = Counter()
+        self._errors = 0
 
     def __call__(
         self, version: int, records: Mapping[int, Record], removed: Sequence[int], errors: Sequence[dict[str, Any]]
@@ -148,15 +156,32 @@ class Recorder:
             {"fragment_id": fragment_id, "signature": each.signature, "rows": each.rows}
             for fragment_id, each in records.items()
         ]
-        failed = [_row_error(each) for each in errors]
         # A fragment counts as computed only after its errors are recorded.
-        for first in range(0, len(failed), ERRORS_MAX):
-            self._catalog.record_function({**self._empty(version), "errors": failed[first : first + ERRORS_MAX]})
+        self._record_errors(version, errors)
         for first in range(0, max(len(fragments), len(removed)), RECORDS_MAX):
             last = first + RECORDS_MAX
             request = self._empty(version)
             request["fragments"], request["removed"] = fragments[first:last], list(removed[first:last])
             self._catalog.record_function(request)
+
+    def _record_errors(self, version: int, errors: Sequence[dict[str, Any]]) -> None:
+        recorded: list[contracts.FunctionRowError] = []
+        for each in errors:
+            fragment_id = each["fragment_id"]
+            self._failed[fragment_id] += 1
+            if self._recorded[fragment_id] < ERRORS_OF_FRAGMENT_MAX and self._errors < ERRORS_OF_JOB_MAX:
+                self._recorded[fragment_id] += 1
+                self._errors += 1
+                recorded.append(_row_error(each))
+        for first in range(0, len(recorded), ERRORS_MAX):
+            self._catalog.record_function({**self._empty(version), "errors": recorded[first : first + ERRORS_MAX]})
+        changed = sorted({each["fragment_id"] for each in errors})
+        for first in range(0, len(changed), RECORDS_MAX):
+            failed: list[contracts.FunctionFailures] = [
+                {"fragment_id": fragment_id, "rows": self._failed[fragment_id]}
+                for fragment_id in changed[first : first + RECORDS_MAX]
+            ]
+            self._catalog.record_function({**self._empty(version), "failed": failed})
 
     def _empty(self, version: int) -> contracts.RecordJobFunctionRequest:
         return {"attempt": self._job.attempt, "claim": self._job.claim, "version": version, "fragments": []}

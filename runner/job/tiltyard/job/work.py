@@ -31,6 +31,10 @@ def work_of(job: Job) -> Work:
             from tiltyard.job.clean_up import clean_up
 
             return clean_up
+        case "CreateFunction":
+            from tiltyard.job.function_environment import bake
+
+            return bake
     raise JobError(f"no job runs {job.operation}")
 
 

@@ -1,0 +1,66 @@
+import { CatalogError, formatIdentifier, isOpen, remoteContracts } from "@tiltyard/protocol";
+import type { Caller } from "../domain/transaction.ts";
+import { newJob, type OpenJobMaxima, requireRoom } from "../jobs/job.ts";
+import { type FunctionRecord, setJob } from "../store/functions.ts";
+import { findJobById, insertJob, type JobRecord } from "../store/jobs.ts";
+import type { Session } from "../store/store.ts";
+
+/** The maximum running time of all attempts at a job together. */
+const timeoutSeconds = 3_600;
+
+interface BakeRequest {
+  readonly request: { readonly delimiter: string };
+  readonly caller: Caller;
+  readonly openJobMaxima: OpenJobMaxima;
+}
+
+/**
+ * Opens the job that installs the packages of a version unless it is open already. LanceDB calls this step `bake`. The
+ * job has no table, and its key reaches none.
+ *
+ * @returns The name of the job.
+ * @throws CatalogError TooManyJobs
+ */
+export async function openBake(
+  session: Session,
+  bound: FunctionRecord,
+  { request, caller, openJobMaxima }: BakeRequest,
+): Promise<string> {
+  const { python_version, packages = [] } = bound.definition.runtime;
+  const { names, opened } = newJob({
+    ...{ contract: remoteContracts.createFunction, request, caller },
+    objects: [[...bound.namespace, bound.name]],
+    parameters: {
+      version: String(bound.version),
+      python_version,
+      packages: JSON.stringify(packages),
+      timeout_seconds: String(timeoutSeconds),
+    },
+  });
+  const present = await findBake(session, bound);
+  if (present !== undefined && isOpen(present)) return names.nameOf(present.id);
+  await requireRoom(session, opened, openJobMaxima);
+  await insertJob(session, opened);
+  await setJob(session, bound.id, names.id);
+  return names.name;
+}
+
+/** Requires that columns may use a version. @throws CatalogError InvalidInput */
+export async function requireReady(session: Session, bound: FunctionRecord): Promise<void> {
+  if (bound.isReady) return;
+  const name = formatIdentifier([...bound.namespace, bound.name]);
+  const job = await findBake(session, bound);
+  const advice =
+    job !== undefined && isOpen(job)
+      ? `: wait for the job ${formatIdentifier([...job.namespace, job.id])}, which is ${job.status}`
+      : `. Register the function again. ${job?.reason ?? ""}`.trim();
+  throw new CatalogError(
+    "InvalidInput",
+    `function: the packages of version ${bound.version} of ${name} are not installed${advice}`,
+  );
+}
+
+/** Returns the latest job that installs the packages of a version, unless it is deleted already. */
+async function findBake(session: Session, { jobId }: FunctionRecord): Promise<JobRecord | undefined> {
+  return jobId === undefined ? undefined : findJobById(session, jobId);
+}
