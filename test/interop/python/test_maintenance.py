@@ -1,5 +1,9 @@
 """Compaction, index building and clean-up as jobs on the Ray of a runner."""
 
+import os
+import time
+
+import geneva
 import lance
 import pyarrow as pa
 import pytest
@@ -7,8 +11,9 @@ from catalog import folder_of
 from jobs import ROWS, values
 from runner import ended
 from tiltyard.connection import Connection
-from tiltyard.job.clean_up import expiry_millis
-from tiltyard.job.job import Job
+from tiltyard.job.clean_up import DAY_SECONDS, clean_up, expiry_millis
+from tiltyard.job.geneva_checkpoints import delete_checkpoints, open_jobs
+from tiltyard.job.job import Job, JobError
 
 
 def post(catalog, table: list[str], what: str, **fields) -> str:
@@ -78,7 +83,9 @@ def test_an_index_of_a_nested_or_quoted_column_has_the_name_that_lance_gives_it(
 
 
 def test_an_index_of_vectors_is_built_from_segments_that_share_a_model(catalog, runner, table):
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(number % 97) for number in range(8_000)], pa.float32()), 8)
+    vectors = pa.FixedSizeListArray.from_arrays(
+        pa.array([float(number % 97) for number in range(8_000)], pa.float32()), 8
+    )
     rows = pa.table({"id": range(1_000), "vector": vectors})
     lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, mode="create", max_rows_per_file=250)
     fields = {"column": "vector", "index_type": "IVF_PQ", "num_partitions": 2, "num_sub_vectors": 4}
@@ -92,9 +99,44 @@ def test_an_index_of_vectors_is_built_from_segments_that_share_a_model(catalog, 
 @pytest.mark.parametrize("ahead", ["node", "catalog"])
 def test_a_clock_that_is_ahead_deletes_no_versions(ahead):
     now, later = 1_800_000_000, 1_834_560_000
-    opened_at_millis = (later if ahead == "catalog" else now) * 1_000
-    job = Job("j", "CleanUpTable", ["t"], {"older_than_seconds": "60"}, Connection("", ""), opened_at_millis, 1, "c")
+    started_at_millis = (later if ahead == "catalog" else now) * 1_000
+    job = Job("j", "CleanUpTable", ["t"], {"older_than_seconds": "60"}, Connection("", ""), started_at_millis, 1, "c")
     assert expiry_millis(job, later if ahead == "node" else now) == (now - 60) * 1_000
+
+
+def test_a_node_whose_clock_is_ahead_deletes_no_files():
+    job = Job("j", "CleanUpTable", ["t"], {}, Connection("", ""), int((time.time() - 2 * DAY_SECONDS) * 1_000), 1, "c")
+    with pytest.raises(JobError, match=r"the clock of this node is 2\.0 days ahead of that of the catalog"):
+        clean_up(job, lambda *_: None)
+
+
+def test_checkpoints_that_no_job_of_geneva_reads_are_deleted_and_its_open_jobs_are_found(catalog, films):
+    db = geneva.connect(
+        namespace_client_impl="rest", namespace_client_properties=catalog.properties, system_namespace=["__system"]
+    )
+    job = Job("j", "CleanUpTable", films, {}, Connection(catalog.url, catalog.key), 0, 1, "c")
+    schema = opened(catalog, films).schema
+    assert (open_jobs(job, schema), delete_checkpoints(job, schema)) == ([], {})
+
+    @geneva.udf(data_type=pa.int64())
+    def title_length(title: str) -> int:
+        return len(title)
+
+    db.open_table(films[-1], namespace=films[:-1]).add_columns({"title_length": title_length})
+    folder = folder_of(opened(catalog, films).uri) / "_ckp"
+    folder.mkdir()
+    # A batch of the first fragment, which is not finished, and a batch of a fragment that does not exist.
+    unfinished, orphan = (folder / f"udf-f_ver-1_col-c_frag-{number}_range-0-10.lance" for number in (0, 99))
+    for file in (unfinished, orphan):
+        file.touch()
+    schema = opened(catalog, films).schema
+    running = f"running-{films[0]}"
+    db._history.launch(films[-1], "title_length", job_id=running)
+    assert running in open_jobs(job, schema)
+    db._history.set_failed(running, "it was killed")
+    assert running not in open_jobs(job, schema)
+    assert delete_checkpoints(job, schema) == {"checkpoints_deleted": 1}
+    assert (unfinished.exists(), orphan.exists()) == (True, False)
 
 
 def test_a_clean_up_leaves_records_and_files_that_agree(catalog, runner, films):
@@ -120,3 +162,14 @@ def test_a_clean_up_leaves_records_and_files_that_agree(catalog, runner, films):
     # The next commit follows the latest.
     append(catalog, films, 46)
     assert catalog.versions(films)[-1]["version"] == latest + 1
+
+    # Files without a version are deleted when no writer can still commit them, also when all versions stay.
+    leftover, fresh = (location / "data" / f"{name}.lance" for name in ("leftover", "fresh"))
+    for file in (leftover, fresh):
+        file.write_bytes(bytes(100))
+    eight_days_ago = time.time() - 8 * DAY_SECONDS
+    os.utime(leftover, (eight_days_ago, eight_days_ago))
+    result = done(catalog, runner, post(catalog, films, "clean_up"))
+    assert (result["versions_deleted"], result["files_removed"], result["bytes_removed"]) == (0, 1, 100)
+    assert (leftover.exists(), fresh.exists()) == (False, True)
+    assert values(catalog, films, "title") == [f"Film {number}" for number in range(10, 47)]

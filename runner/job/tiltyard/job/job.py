@@ -27,8 +27,8 @@ class Job:
     table: list[str]
     parameters: Parameters
     connection: Connection
-    # The time at which the job was opened, by the clock of the catalog.
-    opened_at_millis: int
+    # The start of this attempt by the clock of the catalog.
+    started_at_millis: int
     # The number of the attempt and the claim of this process, for requests about the job.
     attempt: int
     claim: str = field(repr=False)
