@@ -381,6 +381,9 @@ def test_the_reason_of_a_failure_has_all_lines_of_the_error():
     assert reason_of(RuntimeError(f"{task}ValueError: no film\n  look it up")) == "ValueError: no film\n  look it up"
     assert reason_of(ray.exceptions.RaySystemError("lost", "a stack\ntrace")).startswith("RaySystemError: ")
     assert reason_of(ValueError()) == "ValueError"
+    without_geneva = JobError("pip install geneva")
+    without_geneva.__cause__ = ImportError("No module named 'geneva'")
+    assert reason_of(without_geneva) == "JobError: pip install geneva"
     # A word in another line does not mean that the error of a function is one of the network.
     assert not is_passing(RuntimeError("the connection of two scenes\nis wrong"))
 

@@ -99,8 +99,12 @@ def _last_line_of(error: BaseException) -> str:
 
 
 def _innermost(error: BaseException) -> BaseException:
+    causes = _causes(error)
+    # Its own text says what to do, unlike that of its cause.
+    if of_job := [each for each in causes if isinstance(each, JobError)]:
+        return of_job[0]
     cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, BaseException) else _causes(error)[-1]
+    return cause if isinstance(cause, BaseException) else causes[-1]
 
 
 def _causes(error: BaseException) -> list[BaseException]:
