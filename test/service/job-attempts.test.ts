@@ -92,6 +92,22 @@ describe("an attempt", () => {
     expect([told.heartbeat, told.reason]).toEqual([begun, undefined]);
   });
 
+  test("remains as a started one when the next one is released", async () => {
+    const job = await openJob();
+    await beginAttempt(catalog, job);
+    await finishAttempt(catalog, job, { reason: "the machine died" });
+    await claimAttempt(catalog, job);
+    const id = job.split("$");
+    const released = (await catalog.call("releaseJobAttempt", { id, attempt: 2 })).body.job;
+    expect(released).toMatchObject({ status: "Running", attempt: 1, started_at_millis: expect.any(Number) });
+    // Without a heartbeat, a runner need not wait before the next attempt.
+    expect(released).not.toHaveProperty("heartbeat");
+    const { error } = await catalog.call("releaseJobAttempt", { id, attempt: 1 });
+    expect(error).toMatchObject({ status: 409, detail: "attempt 1 has started already" });
+    await claimAttempt(catalog, job);
+    expect((await catalog.call("describeJob", { id })).body.job.attempt).toBe(2);
+  });
+
   test("is released and does not count when it did not start", async () => {
     const job = await openJob();
     await claimAttempt(catalog, job);

@@ -87,10 +87,16 @@ export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (reques
 /** Removes an attempt that has not started, so that it does not count. */
 export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, { store }) => {
   const altered = await alterAttempt(store, request, async (session, job) => {
-    if (job.claim !== undefined)
+    if (job.claim !== undefined || job.startedAtMillis !== undefined)
       throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);
     await deleteAttempt(session, job.id, job.attempt);
-    return changed(job, { attempt: job.attempt - 1, heartbeatAtMillis: Date.now(), platform: {} });
+    // The attempt before it has ended. It must not be released, too, so another one may follow at once.
+    const before = (await listAttempts(session, job.id)).find(({ number }) => number === job.attempt - 1);
+    const state =
+      before === undefined
+        ? { heartbeatAtMillis: Date.now() }
+        : { heartbeatAtMillis: undefined, startedAtMillis: before.startedAtMillis };
+    return changed(job, { attempt: job.attempt - 1, platform: {}, ...state });
   });
   return { job: toJobSummary(altered, request.delimiter) };
 };
