@@ -37,6 +37,8 @@ export const rayLogs = {
 
 /** The name of the runner as a Kubernetes workload and service account. */
 export const runnerName = "tiltyard-runner";
+/** The label that only objects of the runner have. The API server lets it change no other secrets. */
+export const managedByRunner = { "app.kubernetes.io/managed-by": runnerName } as const;
 
 /**
  * The rights of the runner in the namespace of Ray, as rules of a role: jobs with their keys, the reasons of waiting

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createManagementClient, JobsApi, requiredCatalog } from "@tiltyard/client";
 import { formatError } from "@tiltyard/protocol";
@@ -23,6 +24,7 @@ interface Options extends KubernetesOptions {
   readonly attempts: number;
   readonly leaseSeconds: number;
   readonly capacityTimeoutMinutes: number;
+  readonly aliveFile?: string;
 }
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
@@ -80,8 +82,13 @@ function tiltyardRunner(): Command {
     .option("--attempts <number>", "the maximum number of attempts of a job", count, 3)
     .option("--lease-seconds <number>", "how long an attempt runs without an accepted heartbeat", count, 60)
     .option("--capacity-timeout-minutes <number>", "how long an attempt waits for nodes or workers", count, 60)
+    .option("--alive-file <file>", "a file to write after each pass, for a liveness probe")
     .action(run)
     .exitOverride();
+}
+
+function reportAlive({ aliveFile }: Options): void {
+  if (aliveFile !== undefined) writeFileSync(aliveFile, "");
 }
 
 function count(text: string): number {
@@ -143,7 +150,13 @@ async function run(options: Options): Promise<void> {
           await rayPlatform?.prepare();
         },
         // A process that waits for a job starts it sooner than the next pass.
-        { pauseMs: pauseMs.passes, signal, log, wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew() },
+        {
+          pauseMs: pauseMs.passes,
+          signal,
+          log,
+          passed: () => reportAlive(options),
+          wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew(),
+        },
       ),
       repeat(() => reap(log), { pauseMs: pauseMs.reaping, signal, log }),
     ]);

@@ -9,12 +9,10 @@ import {
   type V1Secret,
 } from "@kubernetes/client-node";
 import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/client";
-import type { runnerRights } from "@tiltyard/protocol";
+import { managedByRunner, type runnerRights } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
-/** The label that only objects of this runner have. */
-export const managedBy = { "app.kubernetes.io/managed-by": "tiltyard-runner" } as const;
-const selector = Object.entries(managedBy)
+const selector = Object.entries(managedByRunner)
   .map(([label, value]) => `${label}=${value}`)
   .join();
 
@@ -109,7 +107,7 @@ export class RayJobApi extends NamespaceApi {
   /** Creates or updates a Secret. @throws KubernetesError */
   async putSecret(name: string, stringData: Readonly<Record<string, string>>): Promise<void> {
     const { namespace } = this;
-    const body = { metadata: { name, labels: managedBy }, stringData: { ...stringData } };
+    const body = { metadata: { name, labels: managedByRunner }, stringData: { ...stringData } };
     const created = await this.unless([409], `create the Secret ${name}`, () =>
       this.core.createNamespacedSecret({ namespace, body }),
     );

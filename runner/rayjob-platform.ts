@@ -8,7 +8,7 @@ import {
   nodeTypeLabel,
   rayClusterSpec,
 } from "@tiltyard/client";
-import { formatIdentifier } from "@tiltyard/protocol";
+import { formatIdentifier, managedByRunner } from "@tiltyard/protocol";
 import { definedCluster } from "./defined-cluster.ts";
 import { lastLinesOf, messageOfRay } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";
@@ -22,7 +22,7 @@ import {
   type PlatformAttempt,
   type StartRequest,
 } from "./platform.ts";
-import { hasEnded, managedBy, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
+import { hasEnded, type RayJobApi, type RayJobObject } from "./rayjob-api.ts";
 import { type Runtime, runtimeOf } from "./runtime-env.ts";
 
 const attemptAnnotations = { job: "tiltyard.dev/job", attempt: "tiltyard.dev/attempt" } as const;
@@ -194,7 +194,7 @@ export class RayJobPlatform implements Platform {
       kind: "RayJob",
       metadata: {
         name,
-        labels: { ...managedBy, ...(queue !== undefined && { [queueLabel]: queue }) },
+        labels: { ...managedByRunner, ...(queue !== undefined && { [queueLabel]: queue }) },
         annotations: { ...annotationsOf(job.id, number), ...noSecondHead, ...(queue !== undefined && elastic) },
       },
       spec: {

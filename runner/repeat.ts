@@ -12,6 +12,8 @@ interface RepeatOptions {
   readonly pauseMs: number;
   readonly signal: AbortSignal;
   readonly log: (text: string) => void;
+  /** Is called after each pass, also after one that failed. */
+  readonly passed?: () => void;
   /** Is called repeatedly during a pause after success, and ends the pause by returning true. */
   readonly wake?: () => Promise<boolean>;
 }
@@ -23,7 +25,7 @@ interface RepeatOptions {
  * @throws CatalogRequestError about the runner itself.
  */
 export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
-  const { pauseMs, signal, log, wake } = options;
+  const { pauseMs, signal, log, passed, wake } = options;
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   for (let failures = 0; !signal.aborted; ) {
@@ -36,6 +38,7 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
       log(formatError(error));
       failures++;
     }
+    passed?.();
     if (failures > 0) await pause(backoffMs(failures - 1, backoff));
     else if (wake === undefined) await pause(pauseMs);
     else {

@@ -8,6 +8,7 @@ import {
   type OwnedObject,
   otherCluster,
   otherDeployment,
+  recommendedLabels,
   refusalOf,
   stackId,
   stackLabel,
@@ -205,7 +206,7 @@ export class ClusterProvider extends kubernetes.Provider {
     const check = opts.retainOnDelete === true ? this.#retained : this.#created;
     const hooks = opts.hooks ?? {};
     return {
-      props: { ...props, metadata: this.#marked(props.metadata, urnOf(name, type, opts.parent)) },
+      props: { ...props, metadata: this.#marked(type, props.metadata, urnOf(name, type, opts.parent)) },
       opts: {
         ...opts,
         hooks: {
@@ -217,14 +218,14 @@ export class ClusterProvider extends kubernetes.Provider {
     };
   };
 
-  #marked(metadata: Metadata, urn: Promise<string>): Metadata {
+  #marked(type: string, metadata: Metadata, urn: Promise<string>): Metadata {
     const marks = {
       ...{ [annotations.urn]: urn, [annotations.deployment]: this.deployment },
       ...(this.#cluster !== undefined && { [annotations.cluster]: this.#cluster }),
     };
     return {
       ...metadata,
-      labels: { ...metadata.labels, [stackLabel]: stackId() },
+      labels: { ...recommendedLabels(type.split(":").at(-1) ?? ""), ...metadata.labels, [stackLabel]: stackId() },
       annotations: pulumi.output<Metadata | undefined>(metadata.annotations).apply((given) => ({ ...given, ...marks })),
     };
   }

@@ -9,6 +9,8 @@ export interface NamespaceArgs {
   readonly namespace: string;
   /** The level of Pod Security that is enforced. */
   readonly enforce: "baseline" | "restricted";
+  /** The directions in which its pods have no connections unless another network policy allows them. */
+  readonly denied: readonly ("Ingress" | "Egress")[];
   /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -19,15 +21,16 @@ export interface NamespaceArgs {
 const levelPrefix = "pod-security.kubernetes.io/";
 
 /**
- * Creates a namespace, or adopts an existing one by server-side apply. It may contain objects that do not belong to the
- * stack, so by default it is retained. On deletion, its content is deleted first, then the nodes, then the network.
+ * Creates a namespace, or adopts an existing one by server-side apply, and denies all connections that no other policy
+ * allows. It may contain objects that do not belong to the stack, so by default it is retained. On deletion, its content
+ * is deleted first, then the nodes, then the network.
  */
 export function createNamespace(
   name: string,
-  { cluster, namespace, enforce, deleteNamespace, annotations, hooks = {} }: NamespaceArgs,
+  { cluster, namespace, enforce, denied, deleteNamespace, annotations, hooks = {} }: NamespaceArgs,
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
-  return new kubernetes.core.v1.Namespace(
+  const created = new kubernetes.core.v1.Namespace(
     name,
     {
       metadata: {
@@ -53,6 +56,12 @@ export function createNamespace(
       },
     },
   );
+  new kubernetes.networking.v1.NetworkPolicy(
+    `${name}-default`,
+    { metadata: { name: "default-deny", namespace }, spec: { podSelector: {}, policyTypes: [...denied] } },
+    { parent, provider: cluster.kubernetes, dependsOn: [created] },
+  );
+  return created;
 }
 
 /** Refuses to replace the Pod Security levels of a person, of which server-side apply would report a conflict. */

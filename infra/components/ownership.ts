@@ -4,6 +4,15 @@ import * as pulumi from "@pulumi/pulumi";
 /** The label of every Kubernetes object of a stack. Its value names the stack. */
 export const stackLabel = "tiltyard.dev/stack";
 
+/**
+ * The labels that tools expect of the objects of a stack. Objects that a person may have created keep their own.
+ * https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+ */
+export function recommendedLabels(kind: string): Readonly<Record<string, string>> {
+  if (adoptedKinds.includes(kind)) return {};
+  return { "app.kubernetes.io/part-of": "tiltyard", "app.kubernetes.io/managed-by": "pulumi" };
+}
+
 export const annotations = {
   /** The resource of the stack that corresponds to the object. */
   urn: "tiltyard.dev/urn",

@@ -276,11 +276,15 @@ describe("default workers", () => {
 test("pods of Ray run as their own account in each namespace of a platform, by the API server's own admission", async () => {
   const teams = [{ name: "vision", clientPrincipals: ["group:vision"] }];
   const { one } = await deployed("existing", { teams });
-  const { spec, metadata } = one("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy").inputs;
+  const { spec, metadata } = one(
+    "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
+    "ray-accounts",
+  ).inputs;
   expect(spec.failurePolicy).toBe("Fail");
   for (const { expression } of spec.validations)
     expect(expression).toContain("['geneva-service-account', 'default', '']");
-  const binding = one("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding").inputs.spec;
+  const binding = one("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding", "ray-accounts")
+    .inputs.spec;
   expect([binding.policyName, binding.validationActions]).toEqual([metadata.name, ["Deny"]]);
   expect(binding.matchResources.namespaceSelector.matchExpressions[0].values).toEqual(["lancedb", "lancedb-vision"]);
 });

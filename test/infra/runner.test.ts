@@ -127,6 +127,8 @@ describe("the settings of a runner", () => {
       "60",
       "--queue",
       "team-a",
+      "--alive-file",
+      "/tmp/alive",
     ];
     expect(podOf(stack).containers[0].args).toEqual(options);
   });

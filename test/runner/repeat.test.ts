@@ -23,6 +23,29 @@ test("ends the pause when its condition is met, even after the condition could n
   expect(answers).toEqual([]);
 });
 
+test("reports each pass, so that a probe sees a runner that hangs, and none that only fails", async () => {
+  const stopped = new AbortController();
+  const reported: string[] = [];
+  const work = () => Promise.reject(new Error("the catalog is down"));
+  const passed = () => {
+    reported.push("passed");
+    stopped.abort();
+  };
+  await repeat(work, { pauseMs, signal: stopped.signal, log: () => {}, passed });
+  expect(reported).toEqual(["passed"]);
+  const hanging = new AbortController();
+  let beforeStop: string[] = [];
+  const hangs = () => {
+    setImmediate(() => {
+      beforeStop = [...reported];
+      hanging.abort();
+    });
+    return new Promise<void>(() => {});
+  };
+  await repeat(hangs, { pauseMs, signal: hanging.signal, log: () => {}, passed: () => reported.push("stopped") });
+  expect(beforeStop).toEqual(["passed"]);
+});
+
 test("stops at the signal while its condition is being read", async () => {
   const stopped = new AbortController();
   const wake = () => {

@@ -6,6 +6,7 @@ import { baseContainer, basePodSpec, type CatalogPodArgs } from "./catalog-pod.t
 import { dataVolume } from "./pod-parts.ts";
 
 const moveName = `${catalogName}-move`;
+export const moveLabels = { "app.kubernetes.io/name": moveName };
 
 /** The maximum number of attempts, because the old pod may still use the file and the volume for a short time. */
 const attemptsMax = 10;
@@ -20,15 +21,14 @@ export function createMove(
   { pod, claimName }: { readonly pod: CatalogPodArgs; readonly claimName: pulumi.Input<string> },
   child: Child,
 ): kubernetes.batch.v1.Job {
-  const labels = { "app.kubernetes.io/name": moveName };
   return new kubernetes.batch.v1.Job(
     `${name}-move`,
     {
-      metadata: { name: moveName, namespace: place.namespace, labels },
+      metadata: { name: moveName, namespace: place.namespace, labels: moveLabels },
       spec: {
         backoffLimit: attemptsMax,
         template: {
-          metadata: { labels },
+          metadata: { labels: moveLabels },
           spec: {
             ...basePodSpec(place, pod),
             restartPolicy: "Never",

@@ -1,10 +1,11 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort, ownValue } from "@tiltyard/protocol";
+import { catalogLabels, catalogName, catalogPort, ownValue } from "@tiltyard/protocol";
 import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
-import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
+import { moveLabels } from "./catalog-move.ts";
+import { type CatalogPlace, type Child, metadataOf, podsServiceName } from "./catalog-place.ts";
 
 /** The key of the addresses of a cloud's gateways. */
 const gatewayClass = "gateway";
@@ -12,8 +13,11 @@ const postgresPort = 5432;
 /** The metadata servers that provide the identity of pods on Google's and Amazon's nodes. */
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
+/** The pods with which cert-manager proves to an issuer that the host of an ingress is the catalog's. */
+const solver = { labels: { "acme.cert-manager.io/http01-solver": "true" }, port: 8089 };
+
 /**
- * Creates the catalog's service, its entry from outside, and a network policy for its callers and its outgoing
+ * Creates the catalog's services, its entry from outside, and network policies for its callers and its outgoing
  * connections.
  */
 export function createCatalogNetwork(
@@ -30,16 +34,43 @@ export function createCatalogNetwork(
     },
     child,
   );
-  createPolicy(name, place, databaseUrl, child);
+  // A stateful set names its pods by a service without an address.
+  if (place.settings.database === "sqlite" || place.settings.moveFrom !== undefined)
+    new kubernetes.core.v1.Service(
+      `${name}-pods`,
+      {
+        metadata: { ...metadataOf(place), name: podsServiceName },
+        spec: { clusterIP: "None", selector: catalogLabels, ports: [{ name: "http", port: catalogPort }] },
+      },
+      child,
+    );
+  const egress = egressOf(place, databaseUrl);
+  createPolicy(name, place, egress, child);
+  if (place.settings.moveFrom !== undefined) {
+    const spec = { podSelector: { matchLabels: moveLabels }, policyTypes: ["Egress"], egress };
+    const metadata = { name: `${catalogName}-move`, namespace: place.namespace, labels: moveLabels };
+    new kubernetes.networking.v1.NetworkPolicy(`${name}-move`, { metadata, spec }, child);
+  }
+  if (place.settings.ingress !== undefined || place.settings.gateway !== undefined) {
+    const ingress = [{ ports: [tcp(solver.port)] }];
+    const spec = { podSelector: { matchLabels: solver.labels }, policyTypes: ["Ingress"], ingress };
+    const metadata = { name: "acme-http01-solver", namespace: place.namespace };
+    new kubernetes.networking.v1.NetworkPolicy(`${name}-solver`, { metadata, spec }, child);
+  }
   createCatalogEntry(name, place, child);
 }
 
-function createPolicy(
-  name: string,
-  place: CatalogPlace,
-  databaseUrl: pulumi.Input<string> | undefined,
-  child: Child,
-): void {
+function egressOf({ settings }: CatalogPlace, databaseUrl: pulumi.Input<string> | undefined) {
+  const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
+  return [
+    toNameServers,
+    // The catalog calls object stores and the issuer of tokens.
+    { ports: [443, ...databasePort, ...settings.egressPorts].map(tcp) },
+    { to: metadataServers.map((cidr) => ({ ipBlock: { cidr } })), ports: [80, 988].map(tcp) },
+  ];
+}
+
+function createPolicy(name: string, place: CatalogPlace, egress: ReturnType<typeof egressOf>, child: Child): void {
   const { cluster, platform, settings, monitoring } = place;
   const { allowedNamespaces, gateway, ingress } = settings;
   const gatewayNamespaces = gateway === undefined ? [] : [gateway.namespace];
@@ -50,7 +81,6 @@ function createPolicy(
   const className = gateway === undefined ? ingress?.className : gatewayClass;
   const loadBalancers = ownValue(ranges, className ?? "") ?? [];
   const addresses = [...loadBalancers, ...settings.allowedCidrs].map((cidr) => ({ ipBlock: { cidr } }));
-  const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
   new kubernetes.networking.v1.NetworkPolicy(
     name,
     {
@@ -59,12 +89,7 @@ function createPolicy(
         podSelector: { matchLabels: catalogLabels },
         policyTypes: ["Ingress", "Egress"],
         ingress: [{ from: [{ podSelector: {} }, ...namespaces, ...addresses], ports: [tcp(catalogPort)] }],
-        egress: [
-          toNameServers,
-          // The catalog calls object stores and the issuer of tokens.
-          { ports: [443, ...databasePort, ...settings.egressPorts].map(tcp) },
-          { to: metadataServers.map((cidr) => ({ ipBlock: { cidr } })), ports: [80, 988].map(tcp) },
-        ],
+        egress,
       },
     },
     child,

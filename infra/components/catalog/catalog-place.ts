@@ -24,6 +24,9 @@ export interface CatalogPlace {
 
 export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
 
+/** The service without an address that a stateful set requires for the names of its pods. */
+export const podsServiceName = `${catalogName}-pods`;
+
 export function metadataOf({ namespace }: CatalogPlace) {
   return { name: catalogName, namespace, labels: catalogLabels };
 }

@@ -1,8 +1,8 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import { catalogLabels } from "@tiltyard/protocol";
 import { createMove } from "./catalog-move.ts";
-import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
+import { type CatalogPlace, type Child, metadataOf, podsServiceName } from "./catalog-place.ts";
 import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";
 import { afterVolume, beforeSqlite, createVolume } from "./catalog-volume.ts";
 import { dataVolume } from "./pod-parts.ts";
@@ -62,7 +62,7 @@ function createStatefulSet(
     {
       metadata: metadataOf(place),
       spec: {
-        serviceName: catalogName,
+        serviceName: podsServiceName,
         replicas,
         // By default, a pod that cannot start is never replaced, not even after the cause is corrected.
         podManagementPolicy: "Parallel",

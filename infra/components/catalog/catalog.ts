@@ -96,7 +96,11 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
       namespace: this.namespace,
     };
     const enforce = "restricted";
-    const ownNamespace = createNamespace(name, { ...place, enforce, deleteNamespace }, this);
+    const ownNamespace = createNamespace(
+      name,
+      { ...place, enforce, denied: ["Ingress", "Egress"], deleteNamespace },
+      this,
+    );
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [ownNamespace, ...platform.priorities] };
     const { database } = settings;
     const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);

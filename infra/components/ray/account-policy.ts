@@ -1,5 +1,5 @@
-import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
+import { createAdmissionPolicy } from "../admission-policy.ts";
 
 export interface AccountPolicyArgs {
   /** The namespaces of Ray clusters, the platform's own first. */
@@ -16,8 +16,7 @@ const operations = ["CREATE", "UPDATE"];
 
 /**
  * Restricts the pods of Ray to their own service account. The operator creates the pods, so a principal that may create
- * Ray clusters could otherwise run pods as the operator, whose account reads the secrets of all teams. Admission by the
- * API server itself needs Kubernetes 1.30.
+ * Ray clusters could otherwise run pods as the operator, whose account reads the secrets of all teams.
  *
  * @returns The policy and its binding, which must exist before clients may create Ray clusters.
  */
@@ -26,57 +25,32 @@ export function createAccountPolicy(
   { namespaces, serviceAccount }: AccountPolicyArgs,
   options: pulumi.CustomResourceOptions,
 ): readonly pulumi.Resource[] {
-  const { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } = kubernetes.admissionregistration.v1;
-  const metadata = { name: `tiltyard-ray-accounts-${namespaces[0]}` };
-  const policy = new ValidatingAdmissionPolicy(
+  const message = `Pods of Ray run as the service account ${serviceAccount} here, and as no other one`;
+  return createAdmissionPolicy(
     name,
     {
-      metadata,
-      spec: {
-        failurePolicy: "Fail",
-        matchConstraints: {
-          resourceRules: [{ apiGroups: ["ray.io"], apiVersions: ["*"], operations, resources }],
+      policyName: `tiltyard-ray-accounts-${namespaces[0]}`,
+      namespaces,
+      rule: { apiGroups: ["ray.io"], apiVersions: ["*"], operations, resources },
+      variables: [
+        { name: "job", expression: "object.kind == 'RayCronJob' ? object.spec.jobTemplate : object.spec" },
+        {
+          name: "clusters",
+          expression:
+            "object.kind == 'RayCluster' ? [object.spec] : has(variables.job.rayClusterSpec) ? " +
+            "[variables.job.rayClusterSpec] : has(variables.job.rayClusterConfig) ? [variables.job.rayClusterConfig] : []",
         },
-        variables: [
-          { name: "job", expression: "object.kind == 'RayCronJob' ? object.spec.jobTemplate : object.spec" },
-          {
-            name: "clusters",
-            expression:
-              "object.kind == 'RayCluster' ? [object.spec] : has(variables.job.rayClusterSpec) ? " +
-              "[variables.job.rayClusterSpec] : has(variables.job.rayClusterConfig) ? [variables.job.rayClusterConfig] : []",
-          },
-        ],
-        validations: [
-          `variables.clusters.all(cluster, ${allowed("cluster.headGroupSpec.template.spec", serviceAccount)})`,
-          "variables.clusters.all(cluster, !has(cluster.workerGroupSpecs) || cluster.workerGroupSpecs.all(group, " +
-            `${allowed("group.template.spec", serviceAccount)}))`,
-          "!has(variables.job.submitterPodTemplate) || !has(variables.job.submitterPodTemplate.spec) || " +
-            `(${allowed("variables.job.submitterPodTemplate.spec", serviceAccount)})`,
-        ].map((expression) => ({
-          expression,
-          message: `Pods of Ray run as the service account ${serviceAccount} here, and as no other one`,
-        })),
-      },
+      ],
+      validations: [
+        `variables.clusters.all(cluster, ${allowed("cluster.headGroupSpec.template.spec", serviceAccount)})`,
+        "variables.clusters.all(cluster, !has(cluster.workerGroupSpecs) || cluster.workerGroupSpecs.all(group, " +
+          `${allowed("group.template.spec", serviceAccount)}))`,
+        "!has(variables.job.submitterPodTemplate) || !has(variables.job.submitterPodTemplate.spec) || " +
+          `(${allowed("variables.job.submitterPodTemplate.spec", serviceAccount)})`,
+      ].map((expression) => ({ expression, message })),
     },
     options,
   );
-  const binding = new ValidatingAdmissionPolicyBinding(
-    name,
-    {
-      metadata,
-      spec: {
-        policyName: policy.metadata.name,
-        validationActions: ["Deny"],
-        matchResources: {
-          namespaceSelector: {
-            matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: [...namespaces] }],
-          },
-        },
-      },
-    },
-    options,
-  );
-  return [policy, binding];
 }
 
 /** Returns whether a pod has an allowed account, which `serviceAccount`, the former name of the field, also determines. */

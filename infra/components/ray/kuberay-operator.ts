@@ -11,6 +11,7 @@ import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
 
 /** The labels that the chart sets on the operator's pods. */
 export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
+export const operatorMetricsPort = 8080;
 
 export interface KubeRayOperatorArgs {
   readonly cluster: Cluster;

@@ -48,7 +48,12 @@ export function createRayNamespace(
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
   const { cluster, namespace, monitoring, foundations } = args;
-  const made = createNamespace(name, { ...args, ...(foundations && recordOf(name, foundations, cluster)) }, parent);
+  const made = createNamespace(
+    name,
+    // Jobs call what they need, such as indexes of packages and buckets.
+    { ...args, denied: ["Ingress"], ...(foundations && recordOf(name, foundations, cluster)) },
+    parent,
+  );
   const inNamespace = { parent, provider: cluster.kubernetes, dependsOn: [made] };
   createServiceAccount(name, args, inNamespace);
   createClientRole(`${name}${clientSuffix}`, args, inNamespace);

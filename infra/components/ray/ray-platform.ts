@@ -1,18 +1,19 @@
+import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { platformDefaults } from "@tiltyard/protocol";
 import type { BucketAccess, Cluster, ClusterSubject } from "../../cluster.ts";
 import type { ChartValuesOf } from "../../settings/chart-values.ts";
-import { type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
+import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
 import type { OperatorSettings } from "../../settings/settings.ts";
 import type { KueueSettings, QuotaSettings, Team } from "../../settings/team-settings.ts";
 import { charts, versions } from "../../versions.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
-import { podsOf } from "../network-peers.ts";
+import { podsOf, tcp } from "../network-peers.ts";
 import { createAccountPolicy } from "./account-policy.ts";
 import type { Definition } from "./chart-definitions.ts";
 import { createClassReader } from "./client-role.ts";
-import { KubeRayOperator, operatorLabels } from "./kuberay-operator.ts";
+import { KubeRayOperator, operatorLabels, operatorMetricsPort } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
 import { createPriorityClasses, priorityClasses } from "./priority-classes.ts";
 import { logsConfigMap, logsImage } from "./ray-logs.ts";
@@ -169,9 +170,32 @@ function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings
 
 function createRights(name: string, platform: RayPlatform, settings: RayPlatformSettings, own: pulumi.Resource): void {
   const options = { parent: platform, provider: settings.cluster.kubernetes, dependsOn: [own] };
+  showOperatorMetrics(`${name}-operator`, settings, options);
   createClusterRole(name, platform, options);
   createClassReader(`${name}-client-class`, platform, options);
   createDashboard(`${name}-dashboard`, { ...settings, dashboard: rayDashboard }, options);
+}
+
+/** Lets collectors read the metrics of the operator, whose chart can create a monitor of them. */
+function showOperatorMetrics(
+  name: string,
+  { namespace, operator, monitoring }: RayPlatformSettings,
+  options: pulumi.CustomResourceOptions,
+): void {
+  const from = collectorNamespaces(monitoring).map((each) => podsOf(each));
+  if (operator.source !== "helm" || from.length === 0) return;
+  new kubernetes.networking.v1.NetworkPolicy(
+    name,
+    {
+      metadata: { name: "kuberay-operator", namespace },
+      spec: {
+        podSelector: { matchLabels: operatorLabels },
+        policyTypes: ["Ingress"],
+        ingress: [{ from, ports: [tcp(operatorMetricsPort)] }],
+      },
+    },
+    options,
+  );
 }
 
 function createOperator(

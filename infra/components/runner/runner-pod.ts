@@ -8,6 +8,9 @@ import { containerSecurity, userId } from "../catalog/pod-parts.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
 
 const folder = "/etc/tiltyard";
+/** The file that the runner writes after each pass, which lasts seconds. A runner that stopped writing it hangs. */
+const aliveFile = "/tmp/alive";
+const passMinutesMax = 5;
 
 /** A runner, and the catalog and the Ray clusters that it works for. */
 export interface RunnerPlace {
@@ -38,6 +41,7 @@ export function runnerPodSpec(
     attempts,
     "capacity-timeout-minutes": capacityTimeoutMinutes,
     queue,
+    "alive-file": aliveFile,
   };
   return {
     serviceAccountName: account,
@@ -64,6 +68,13 @@ export function runnerPodSpec(
         envFrom: [{ secretRef: { name: secret } }],
         securityContext: containerSecurity,
         resources: { requests: { cpu: "100m", memory: "192Mi" }, limits: { memory: "384Mi" } },
+        // The first pass waits for the catalog, which may start at the same time.
+        livenessProbe: {
+          exec: { command: ["sh", "-c", `test -n "$(find ${aliveFile} -mmin -${passMinutesMax})"`] },
+          periodSeconds: 60,
+          failureThreshold: passMinutesMax,
+          timeoutSeconds: 10,
+        },
         volumeMounts: [
           { name: "file", mountPath: folder, readOnly: true },
           { name: "tmp", mountPath: "/tmp" },

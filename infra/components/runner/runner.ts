@@ -1,8 +1,9 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort, runnerName, runnerRights } from "@tiltyard/protocol";
+import { catalogLabels, catalogPort, managedByRunner, runnerName, runnerRights } from "@tiltyard/protocol";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
+import { createAdmissionPolicy } from "../admission-policy.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
@@ -26,6 +27,7 @@ interface Place extends RunnerPlace {
 
 type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource };
 
+/** The labels by which the deployment and the network policy select the pod. */
 const labels = { "app.kubernetes.io/name": runnerName } as const;
 /**
  * The ports of API servers of clouds, kubeadm and k3s, minikube, and MicroK8s. A network policy applies to the port
@@ -85,12 +87,43 @@ function createAccount(name: string, place: Place, child: Child): pulumi.Output<
   );
   const subjects = [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }] as const;
   const { platform } = place;
+  const policy = createSecretsPolicy(name, place, child);
   const roles = [{ role: name, namespace: platform.namespace }].concat(
     platform.teams.map((team) => ({ role: `${name}-${team.name}`, namespace: team.namespace })),
   );
   for (const { role, namespace } of roles)
-    createGrantedRole(role, { name: runnerName, namespace, rules: runnerRights, subjects }, child);
+    createGrantedRole(
+      role,
+      { name: runnerName, namespace, rules: runnerRights, subjects },
+      { ...child, dependsOn: [...policy] },
+    );
   return account.metadata.name;
+}
+
+/**
+ * Restricts the runner to secrets that it created itself. Roles know no labels, and the names of its secrets depend on
+ * their jobs. A secret of another type could get a token of any service account of the namespace.
+ */
+function createSecretsPolicy(name: string, { platform, catalog }: RunnerPlace, child: Child) {
+  const [[label, value] = []] = Object.entries(managedByRunner);
+  const isOwn = (object: string) =>
+    `${object} == null || (has(${object}.metadata.labels) && '${label}' in ${object}.metadata.labels && ` +
+    `${object}.metadata.labels['${label}'] == '${value}' && ${object}.type == 'Opaque')`;
+  const message = `The runner may only change secrets of the type Opaque with the label ${label}=${value}`;
+  return createAdmissionPolicy(
+    `${name}-secrets`,
+    {
+      policyName: `tiltyard-runner-secrets-${catalog.namespace}`,
+      namespaces: platform.namespaces,
+      rule: {
+        ...{ apiGroups: [""], apiVersions: ["*"], resources: ["secrets"] },
+        operations: ["CREATE", "UPDATE", "DELETE"],
+      },
+      user: `system:serviceaccount:${catalog.namespace}:${runnerName}`,
+      validations: ["object", "oldObject"].map((object) => ({ expression: isOwn(object), message })),
+    },
+    child,
+  );
 }
 
 /** Creates the file with the Ray clusters of jobs. A change creates a new file, and thus a new pod. */

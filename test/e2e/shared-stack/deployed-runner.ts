@@ -1,11 +1,19 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { V1Container } from "@kubernetes/client-node";
 import { runnerName } from "../../../protocol/platform.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { folderOf } from "../cluster.ts";
 import { environmentOf } from "../kubernetes/environment.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { catalogNamespace, cluster } from "./shared-stack.ts";
+
+/** Returns a text of the container with the folders of this machine in place of those of the pod. */
+export function inFolder(text: string, { volumeMounts = [] }: Pick<V1Container, "volumeMounts">): string {
+  const folder = folderOf(cluster(), "runner");
+  const mount = volumeMounts.find(({ mountPath }) => text.includes(`${mountPath}/`));
+  return mount === undefined ? text : text.replaceAll(`${mount.mountPath}/`, `${folder}/`);
+}
 
 /**
  * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
@@ -28,10 +36,9 @@ export async function startDeployedRunner(
   const { rayClusters, ...rest } = JSON.parse(data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
   for (const [name, template] of Object.entries(more)) rayClusters[name] = { ...rayClusters.default, ...template };
   writeFileSync(join(folder, "runner.yaml"), JSON.stringify({ ...rest, rayClusters }));
-  const [mount] = container.volumeMounts;
   const [, ...command]: string[] = [...container.command, ...container.args];
   return startProgram(
-    command.map((argument) => argument.replace(mount.mountPath, folder)),
+    command.map((argument) => inFolder(argument, container)),
     {
       ...(await environmentOf(cluster().api, container, catalogNamespace)),
       TILTYARD_CATALOG_URL: catalogUrl,

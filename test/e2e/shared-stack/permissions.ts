@@ -1,6 +1,6 @@
-import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
+import { CoreV1Api, CustomObjectsApi, PatchStrategy, setHeaderOptions } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { runnerName, runnerRights } from "../../../protocol/platform.ts";
+import { managedByRunner, runnerName, runnerRights } from "../../../protocol/platform.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import { KubernetesError } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
@@ -48,6 +48,36 @@ describe("the service account of the runner", () => {
     expect(await allowedTo(runner, namespace)).toEqual(allowed.sort());
   });
 
+  test("changes only its own secrets in the namespace of Ray, of which no token of another account is one", async () => {
+    const { api } = cluster();
+    const token = await tokenOf(api, catalogNamespace, runnerName);
+    const core = cluster().kubeConfig({ name: runnerName, token }).makeApiClient(CoreV1Api);
+    const named = { namespace, name: "of-runner" };
+    const secret = (more: object) => ({
+      namespace,
+      body: { metadata: { name: named.name, labels: managedByRunner }, stringData: { apiKey: "key" }, ...more },
+    });
+    const refused = { code: 422, message: expect.stringContaining("The runner may only change secrets") };
+    await expect(core.createNamespacedSecret(secret({ metadata: { name: named.name } }))).rejects.toMatchObject(
+      refused,
+    );
+    const annotations = { "kubernetes.io/service-account.name": serviceAccount };
+    const ofAccount = { type: "kubernetes.io/service-account-token", stringData: {} };
+    const metadata = { name: named.name, labels: managedByRunner, annotations };
+    await expect(core.createNamespacedSecret(secret({ ...ofAccount, metadata }))).rejects.toMatchObject(refused);
+    await core.createNamespacedSecret(secret({}));
+    await core.deleteNamespacedSecret(named);
+
+    const theirs = { apiVersion: "v1", kind: "Secret", metadata: { name: "of-a-person", namespace }, type: "Opaque" };
+    await api.create(theirs);
+    const merge = setHeaderOptions("Content-Type", PatchStrategy.MergePatch);
+    const body = { metadata: { labels: managedByRunner } };
+    const there = { namespace, name: theirs.metadata.name };
+    await expect(core.patchNamespacedSecret({ ...there, body }, merge)).rejects.toMatchObject(refused);
+    await expect(core.deleteNamespacedSecret(there)).rejects.toMatchObject(refused);
+    await api.delete(theirs);
+  });
+
   test("may do nothing elsewhere, where it is neither", async () => {
     for (const where of [catalogNamespace, "another-namespace", undefined])
       expect(await allowedTo(runner, where)).toEqual([]);
@@ -75,6 +105,18 @@ describe("a client that the stack lets in", () => {
     expect(await allowedTo(alice, catalogNamespace)).toEqual([
       ...["create pods/portforward", "get pods", "get pods/portforward", "get services", "list pods", "list services"],
     ]);
+  });
+
+  test("forwards no port to another pod where the catalog is, such as the runner's", async () => {
+    const { api } = cluster();
+    const names = (await api.list("v1", "Pod", catalogNamespace)).map(({ metadata }) => metadata.name);
+    const forwarded = (prefix: string) => {
+      const name = names.find((each) => each.startsWith(prefix));
+      return api.request("POST", `/api/v1/namespaces/${catalogNamespace}/pods/${name}/portforward?ports=2333`);
+    };
+    await expect(forwarded("tiltyard-runner-")).rejects.toThrow("Ports are only forwarded to pods of the catalog");
+    // The API server admits the request, which then fails because it is no upgrade of its connection, or has no kubelet.
+    await expect(forwarded("tiltyard-catalog-")).rejects.toThrow(/Upgrade request required|no preferred addresses/);
   });
 
   test("may do nothing elsewhere", async () => {

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -20,7 +21,7 @@ import type { KubernetesObject } from "../kubernetes/api.ts";
 import { platformNodes } from "../platform-nodes.ts";
 import { until } from "../until.ts";
 import { type DeployedCatalog, startDeployedCatalog } from "./deployed-catalog.ts";
-import { startDeployedRunner } from "./deployed-runner.ts";
+import { inFolder, startDeployedRunner } from "./deployed-runner.ts";
 import { machineAddress, RayHeads } from "./ray-heads.ts";
 import { catalogNamespace, cluster, namespace, stack } from "./shared-stack.ts";
 
@@ -98,6 +99,32 @@ describeOnOurs("the runner that a stack deploys", "an operator that reaches Ray 
     expect(transactions).toContainEqual(expect.objectContaining(writer));
     await untilNothingIsLeft();
     expect(runner.child.exitCode).toBe(null);
+  });
+
+  test("passes its liveness probe, and fails it before its first pass and while it hangs", async () => {
+    const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
+    const [container] = spec.template.spec.containers;
+    const [command, ...args]: string[] = container.livenessProbe.exec.command;
+    const alive = inFolder("/tmp/alive", container);
+    const probe = () =>
+      promisify(execFile)(
+        String(command),
+        args.map((each) => inFolder(each, container)),
+      ).then(
+        () => "alive",
+        () => "dead",
+      );
+    rmSync(alive, { force: true });
+    expect(await probe()).toBe("dead");
+    const runner = await startRunner();
+    await until(async () => (await probe()) === "alive");
+    runner.child.kill("SIGSTOP");
+    // A runner that has hung for ten minutes.
+    const longAgo = Date.now() / 1_000 - 600;
+    utimesSync(alive, longAgo, longAgo);
+    expect(await probe()).toBe("dead");
+    runner.child.kill("SIGCONT");
+    await until(async () => (await probe()) === "alive");
   });
 
   test("deletes the RayJob of a job that is canceled, with its Ray cluster and its key", async () => {
