@@ -60,7 +60,7 @@ describe("the copies of the catalog by Litestream", () => {
   afterAll(() => server?.stop());
 
   test("are those of the stack's version", () => {
-    expect(litestream(["version"]).stdout.trim()).toBe(versions.litestream);
+    expect(litestream(["version"]).stdout.trim()).toBe(`v${versions.litestream}`);
   });
 
   test("restore a lost volume before the catalog starts, with its last changes", async () => {

