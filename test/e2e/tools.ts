@@ -4,9 +4,13 @@
  */
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { parse } from "yaml";
 import { prepareVenv } from "../interop/tools.ts";
 import { needsGo, prepare, read, run } from "../support/tools.ts";
 import { lightDefinition } from "./tools/kuberay/light-definition.ts";
+
+/** A checkout of KubeRay, whose operator replaces that of the Go module. */
+const { TILTYARD_E2E_KUBERAY: kuberayCheckout } = process.env;
 
 const modules = join(import.meta.dirname, "tools");
 
@@ -28,6 +32,7 @@ const built = {
   },
   "pulumi-language-yaml": { "pulumi-language-yaml": "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml" },
   litestream: { litestream: "github.com/benbjohnson/litestream/cmd/litestream" },
+  "pulumi-kubernetes": { "pulumi-resource-kubernetes": "." },
 } as const;
 
 type Module = keyof typeof built;
@@ -55,6 +60,12 @@ const manifests: Partial<Record<Module, Readonly<Record<string, Manifests>>>> = 
   kuberay: {
     crds: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/crd/bases"], as: lightDefinition },
     rbac: { of: "github.com/ray-project/kuberay/ray-operator", files: ["config/rbac/role.yaml"] },
+  },
+  "pulumi-kubernetes": {
+    schema: {
+      of: "github.com/pulumi/pulumi-kubernetes/provider/v4",
+      files: ["cmd/pulumi-resource-kubernetes/schema.json"],
+    },
   },
   kwok: {
     stages: {
@@ -120,7 +131,31 @@ export function prepareLitestream(): string {
   return join(folder, "litestream");
 }
 
+/** Builds Pulumi's real Kubernetes provider. @returns The folder of its program. */
+export function prepareKubernetesProvider(): string {
+  return build("pulumi-kubernetes", read("go", goVariables, needsGo));
+}
+
+/**
+ * Builds the KubeRay operator of a checkout, whose resource definitions keep their whole schemas.
+ *
+ * @param checkout The folder of the repository.
+ */
+function buildOperator(checkout: string, go: string): string {
+  const source = join(checkout, "ray-operator");
+  const definitions = join(source, "config/crd/bases");
+  const pins = [go, readFileSync(join(source, "go.sum")), readFileSync(join(definitions, "ray.io_rayjobs.yaml"))];
+  const path = prepare("e2e-kuberay", "ray-operator", pins, (folder) => {
+    run("go", ["-C", source, "build", "-o", join(folder, "ray-operator"), "."], needsGo);
+    cpSync(definitions, join(folder, "crds"), { recursive: true });
+    cpSync(join(source, "config/rbac/role.yaml"), join(folder, "rbac/role.yaml"));
+    rewrite(join(folder, "crds"), (yaml) => JSON.stringify(parse(yaml)));
+  });
+  return dirname(path);
+}
+
 function build(module: Module, go: string): string {
+  if (module === "kuberay" && kuberayCheckout !== undefined) return buildOperator(kuberayCheckout, go);
   const source = join(modules, module);
   const programs: Readonly<Record<string, string>> = built[module];
   const version = versionVariables[module];
