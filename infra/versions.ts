@@ -11,7 +11,7 @@ export const versions = {
   /** The version of the chart. The version of the autoscaler itself depends on that of Kubernetes. */
   clusterAutoscalerChart: "9.59.0",
   nvidiaDevicePluginChart: "0.19.0",
-  litestream: "0.5.17",
+  litestream: "0.5.18",
   kueue: "0.19.2",
   fluentBit: "5.1.1",
   /** The major versions that RDS and Cloud SQL offer, the default first. */

@@ -67,7 +67,7 @@ describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {
     expect(status).toMatchObject({ readyReplicas: 1, updatedReplicas: 1 });
   });
 
-  test("plans the changes that it makes, with a new config map for each new content", async () => {
+  test("plans the changes that it applies, with a new config map for each new content", async () => {
     const changed = settings({ image: `${catalogImage}:2` }, { runner: { rayClusters: { default: {}, big: {} } } });
     const [before] = await configMaps();
     const planned = await stack.preview(changed);
