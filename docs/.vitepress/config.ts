@@ -6,7 +6,7 @@ const docs = join(import.meta.dirname, "..");
 
 /** The first pages of the folders whose order is not that of their names. */
 const firstPages = [
-  ...["tour", "local-jobs", "kubernetes", "cloud", "packages"],
+  ...["tour", "local-jobs", "kubernetes", "kind", "cloud", "packages"],
   ...["jobs", "tables", "platform", "gke", "eks", "existing", "teams", "stack-operations"],
   ...["catalog", "production", "runbooks", "cli", "settings", "stack", "outputs"],
 ];

@@ -15,6 +15,8 @@ describe(
     await import("./shared-stack/ray-clusters.ts");
     await import("./shared-stack/runner.ts");
     await import("./shared-stack/team-isolation.ts");
+    // The last one, because it labels all nodes.
+    await import("./shared-stack/local-cluster-page.ts");
   }),
 );
 describe(

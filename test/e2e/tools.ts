@@ -27,9 +27,6 @@ const built = {
   kuberay: { "ray-operator": "github.com/ray-project/kuberay/ray-operator" },
   helm: { helm: "helm.sh/helm/v3/cmd/helm" },
   pulumi: { pulumi: "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi" },
-  "pulumi-language-nodejs": {
-    "pulumi-language-nodejs": "github.com/pulumi/pulumi/sdk/v3/nodejs/cmd/pulumi-language-nodejs",
-  },
   "pulumi-language-yaml": { "pulumi-language-yaml": "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml" },
   litestream: { litestream: "github.com/benbjohnson/litestream/cmd/litestream" },
   "pulumi-kubernetes": { "pulumi-resource-kubernetes": "." },
@@ -88,7 +85,6 @@ export interface Tools {
   readonly kuberay: string;
   readonly helm: string;
   readonly pulumi: string;
-  readonly "pulumi-language-nodejs": string;
   readonly "pulumi-language-yaml": string;
 }
 
@@ -100,7 +96,6 @@ export function prepareTools(): Tools {
   const folder = (module: Module) => build(module, go);
   return {
     pulumi: folder("pulumi"),
-    "pulumi-language-nodejs": folder("pulumi-language-nodejs"),
     "pulumi-language-yaml": folder("pulumi-language-yaml"),
     etcd: folder("etcd"),
     kwok: folder("kwok"),

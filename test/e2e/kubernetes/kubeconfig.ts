@@ -1,6 +1,6 @@
 /** Parses kubeconfigs as far as the tests need it. Kubernetes' own library would need a second to load. */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { Agent } from "node:https";
 import { parse } from "yaml";
 
@@ -24,9 +24,13 @@ interface Program {
   readonly env?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** @param contextName The name of the context; the current one when absent. */
+/**
+ * @param kubeconfig The content or the path of a file, like that of Pulumi's provider.
+ * @param contextName The name of the context; the current one when absent.
+ */
 export function connectionOf(kubeconfig: string, contextName?: string): Connection {
-  const { cluster, user } = contextOf(parse(kubeconfig), contextName);
+  const content = existsSync(kubeconfig) ? readFileSync(kubeconfig, "utf8") : kubeconfig;
+  const { cluster, user } = contextOf(parse(content), contextName);
   const printed = user.exec === undefined ? undefined : credentialOf(user.exec);
   const agent = new Agent({
     keepAlive: true,

@@ -19,10 +19,14 @@ export interface DeployedCatalog {
   localPath(path: string): string;
 }
 
-/** Starts the catalog with the settings of its pod. Paths, the port and the bucket are replaced by local ones. */
-export async function startDeployedCatalog(): Promise<DeployedCatalog> {
+/**
+ * Starts the catalog with the settings of its pod. Paths, the port and the bucket are replaced by local ones.
+ *
+ * @param namespace The namespace of the pod.
+ */
+export async function startDeployedCatalog(namespace = catalogNamespace): Promise<DeployedCatalog> {
   const folder = temporaryFolder("tiltyard-catalog-");
-  const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", catalogNamespace);
+  const { spec } = await cluster().api.get("apps/v1", "StatefulSet", "tiltyard-catalog", namespace);
   const pod: PodSpec = spec.template.spec;
   const localPath = (path: string) => {
     const local = join(folder, path);
@@ -31,14 +35,15 @@ export async function startDeployedCatalog(): Promise<DeployedCatalog> {
   };
   /** Returns the local value of a setting. A bucket becomes a folder, like the path of a mount. */
   const localValue = (value: string) => {
-    if (value.startsWith("s3://")) return `file://${localPath(value.slice("s3:/".length))}`;
+    const [, path] = /^(?:s3:\/|file:\/\/)(\/.*)/.exec(value) ?? [];
+    if (path !== undefined) return `file://${localPath(path)}`;
     const mounts: { mountPath: string }[] = pod.containers[0].volumeMounts;
     return mounts.some(({ mountPath }) => value.startsWith(mountPath)) ? localPath(value) : value;
   };
-  await writeMountedSecrets(cluster().api, pod, catalogNamespace, localPath);
+  await writeMountedSecrets(cluster().api, pod, namespace, localPath);
   const port = await unusedPort();
   const url = `http://127.0.0.1:${port}`;
-  const given = Object.entries(await environmentOf(cluster().api, pod.containers[0], catalogNamespace));
+  const given = Object.entries(await environmentOf(cluster().api, pod.containers[0], namespace));
   const environment = Object.fromEntries(given.map(([name, value]) => [name, localValue(value)]));
   const service = startProgram(["service/main.ts", "serve"], { ...environment, TILTYARD_PORT: String(port) });
   const ended = service.finished.then(({ code, stdout, stderr }) => {

@@ -19,19 +19,21 @@ export function inFolder(text: string, { volumeMounts = [] }: Pick<V1Container, 
  * Starts the deployed runner as a process that signs in like its pod, with the pod's arguments, variables and files.
  *
  * @param more Ray clusters by name, with their differences from the default one.
+ * @param namespace The namespace of the pod.
  */
 export async function startDeployedRunner(
   catalogUrl: string,
   more: Readonly<Record<string, object>> = {},
+  namespace = catalogNamespace,
 ): Promise<Program> {
-  const folder = folderOf(cluster(), "runner");
-  const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, catalogNamespace);
+  const folder = folderOf(cluster(), `runner-${namespace}`);
+  const { spec } = await cluster().api.get("apps/v1", "Deployment", runnerName, namespace);
   const [container] = spec.template.spec.containers;
   const kubeconfig = join(folder, "kubeconfig");
-  const token = await tokenOf(cluster().api, catalogNamespace, spec.template.spec.serviceAccountName);
+  const token = await tokenOf(cluster().api, namespace, spec.template.spec.serviceAccountName);
   writeFileSync(kubeconfig, cluster().kubeConfig({ name: runnerName, token }).exportConfig(), { mode: 0o600 });
   const volume = spec.template.spec.volumes.find(({ name }: { name: string }) => name === "file");
-  const { data } = await cluster().api.get("v1", "ConfigMap", volume.configMap.name, catalogNamespace);
+  const { data } = await cluster().api.get("v1", "ConfigMap", volume.configMap.name, namespace);
   // A process of this machine has no service account.
   const { rayClusters, ...rest } = JSON.parse(data["runner.yaml"].replaceAll('"IN_CLUSTER"', '"LOCAL"'));
   for (const [name, template] of Object.entries(more)) rayClusters[name] = { ...rayClusters.default, ...template };
@@ -40,7 +42,7 @@ export async function startDeployedRunner(
   return startProgram(
     command.map((argument) => inFolder(argument, container)),
     {
-      ...(await environmentOf(cluster().api, container, catalogNamespace)),
+      ...(await environmentOf(cluster().api, container, namespace)),
       TILTYARD_CATALOG_URL: catalogUrl,
       KUBECONFIG: kubeconfig,
     },

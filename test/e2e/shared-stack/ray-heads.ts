@@ -8,7 +8,7 @@ import { pathWithPython } from "../../interop/servers.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 import { environmentOf } from "../kubernetes/environment.ts";
-import { cluster, namespace } from "./shared-stack.ts";
+import { cluster, namespace as sharedNamespace } from "./shared-stack.ts";
 
 const dashboardPort = 8265;
 const pollMs = 100;
@@ -27,6 +27,7 @@ export const machineAddress = Object.values(networkInterfaces())
 export class RayHeads implements AsyncDisposable {
   /** The local values of a pod's variables by name, with additional ones for a Ray of this machine. */
   readonly #environment: Readonly<Record<string, string>>;
+  readonly #namespace: string;
   readonly #door: Server;
   readonly #playing: Promise<void>;
   #isStopped = false;
@@ -34,8 +35,9 @@ export class RayHeads implements AsyncDisposable {
   /** The folder of the Secret, and the annotations of the pod at its last update. */
   #mounted: { readonly folder: string; annotations?: string } | undefined;
 
-  private constructor(environment: Readonly<Record<string, string>>, door: Server) {
+  private constructor(environment: Readonly<Record<string, string>>, namespace: string, door: Server) {
     this.#environment = environment;
+    this.#namespace = namespace;
     this.#door = door.on("request", (request, response) => {
       const { dashboardUrl } = this.#ray ?? {};
       // Access to a Ray means code execution on it, so only this machine has access.
@@ -52,18 +54,18 @@ export class RayHeads implements AsyncDisposable {
     this.#playing = this.#play();
   }
 
-  static async start(environment: Readonly<Record<string, string>>): Promise<RayHeads> {
+  static async start(environment: Readonly<Record<string, string>>, namespace = sharedNamespace): Promise<RayHeads> {
     const door = createServer();
     await new Promise<void>((resolve, reject) => {
       door.once("error", reject).listen(dashboardPort, machineAddress, resolve);
     });
-    return new RayHeads(environment, door);
+    return new RayHeads(environment, namespace, door);
   }
 
   async #play(): Promise<void> {
     let current: string | undefined;
     while (!this.#isStopped) {
-      const pods = await cluster().api.list("v1", "Pod", namespace, "ray.io/node-type=head");
+      const pods = await cluster().api.list("v1", "Pod", this.#namespace, "ray.io/node-type=head");
       const heads = pods.filter(({ metadata }) => /^job-/.test(metadata.labels?.["ray.io/cluster"] ?? ""));
       const present = heads.find(({ metadata }) => metadata.uid === current);
       if (present === undefined) {
@@ -81,6 +83,7 @@ export class RayHeads implements AsyncDisposable {
 
   async #startRay(pod: KubernetesObject): Promise<void> {
     const { metadata, spec } = pod;
+    const namespace = this.#namespace;
     const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}/status`;
     const status = { podIP: machineAddress, podIPs: [{ ip: machineAddress }] };
     await cluster().api.request("PATCH", path, { status }, "application/merge-patch+json");
@@ -102,7 +105,11 @@ export class RayHeads implements AsyncDisposable {
     this.#mounted.annotations = annotations;
     const volume = spec.volumes.find(({ name }: { name: string }) => name === "catalog-key");
     if (volume === undefined) return;
-    const reference = { apiVersion: "v1", kind: "Secret", metadata: { name: volume.secret.secretName, namespace } };
+    const reference = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: volume.secret.secretName, namespace: this.#namespace },
+    };
     const found = await cluster().api.find(reference);
     // Sorted like this, the key exists before the arguments. A real kubelet replaces all files at once.
     for (const [name, content] of Object.entries<string>(found?.data ?? {}).toSorted())
