@@ -8,9 +8,13 @@ import { environmentOf } from "../kubernetes/environment.ts";
 import { tokenOf } from "../kubernetes/token.ts";
 import { catalogNamespace, cluster } from "./shared-stack.ts";
 
-/** Returns a text of the container with the folders of this machine in place of those of the pod. */
-export function inFolder(text: string, { volumeMounts = [] }: Pick<V1Container, "volumeMounts">): string {
-  const folder = folderOf(cluster(), "runner");
+/** Returns a text of the container with the folder of its namespace on this machine in place of those of the pod. */
+export function inFolder(
+  text: string,
+  { volumeMounts = [] }: Pick<V1Container, "volumeMounts">,
+  namespace = catalogNamespace,
+): string {
+  const folder = folderOf(cluster(), `runner-${namespace}`);
   const mount = volumeMounts.find(({ mountPath }) => text.includes(`${mountPath}/`));
   return mount === undefined ? text : text.replaceAll(`${mount.mountPath}/`, `${folder}/`);
 }
@@ -40,7 +44,7 @@ export async function startDeployedRunner(
   writeFileSync(join(folder, "runner.yaml"), JSON.stringify({ ...rest, rayClusters }));
   const [, ...command]: string[] = [...container.command, ...container.args];
   return startProgram(
-    command.map((argument) => inFolder(argument, container)),
+    command.map((argument) => inFolder(argument, container, namespace)),
     {
       ...(await environmentOf(cluster().api, container, namespace)),
       TILTYARD_CATALOG_URL: catalogUrl,
