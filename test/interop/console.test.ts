@@ -400,7 +400,7 @@ describe("a table", () => {
       .waitFor();
     await figure("Columns").getByText("6", { exact: true }).waitFor();
     await row(page, /id_idx *id *BTREE *(all rows|\d+ %; \d+ rows? not indexed)/i).waitFor();
-    await page.getByText(/Version \d+: rows deleted by bootstrap/).waitFor();
+    await page.getByText(/Version \d+: 1 row deleted by bootstrap/).waitFor();
     await row(page, "double").getByText("2 of 2 rows not filled").waitFor();
     const auto_build_index = [{ column: "caption", index_type: "BTREE", new_fragments: 1 }] as const;
     expect((await catalog.call("putTablePolicy", { id, auto_build_index: [...auto_build_index] })).status).toBe(200);
