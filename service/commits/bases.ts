@@ -2,7 +2,7 @@ import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import { basePathsOf, isLanceFile } from "../lance/manifest.ts";
 import { versionsFolder } from "../lance/version-names.ts";
 import { contains, type Location, parseLocation } from "../storage/location.ts";
-import { findOwner } from "../store/tables.ts";
+import { isReadable } from "../tables/bases.ts";
 import type { CommitParts } from "./parts.ts";
 import { parseManifest } from "./read.ts";
 
@@ -25,14 +25,12 @@ export async function requireReadable(
   bases: readonly Location[],
   mayRead: (table: Identifier) => boolean,
 ): Promise<void> {
-  for (const base of bases) {
-    const owner = await findOwner(store.read, base);
-    if (owner === undefined || !mayRead(owner))
+  for (const base of bases)
+    if (!(await isReadable(store.read, base, mayRead)))
       throw new CatalogError(
         "PermissionDenied",
         `the version has files in ${base.uri}, which belong neither to the table nor to a table that you may read`,
       );
-  }
 }
 
 /** Returns the folders outside its table that a manifest names. @throws CatalogError InvalidInput */

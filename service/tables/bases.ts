@@ -29,7 +29,9 @@ export async function claimBasesOfVersion(
   claim: Claim,
   bases: readonly Location[],
 ): Promise<void> {
-  const owned = await Promise.all(bases.map((base) => isReadable(store.read, claim.principal, base)));
+  const owned = await Promise.all(
+    bases.map((base) => isReadable(store.read, base, withRole(claim.principal, "reader"))),
+  );
   if (owned.every(Boolean)) return;
   await requireNoLinks(storage, bases);
   await store.write((session) => claimBases(session, claim, bases), { locking: "tables" });
@@ -44,10 +46,10 @@ export async function claimBasesOfVersion(
  */
 export async function claimBases(session: Session, { locations, table, principal }: Claim, bases: readonly Location[]) {
   const { id: tableId, identifier, location } = table;
-  const mayWrite = (object: Identifier) => isAllowed(principal, { role: "writer", object });
+  const mayWrite = withRole(principal, "writer");
   let claimed = 0;
   for (const base of bases) {
-    if (await isReadable(session, principal, base)) continue;
+    if (await isReadable(session, base, withRole(principal, "reader"))) continue;
     claimed += 1;
     try {
       if (claimed > claimedMax) throw invalid(`a request adds at most ${claimedMax} bases`);
@@ -61,10 +63,23 @@ export async function claimBases(session: Session, { locations, table, principal
   }
 }
 
-/** Reports whether a folder belongs to a table that a principal may read. */
-async function isReadable(session: Session, principal: Principal, base: Location): Promise<boolean> {
-  const object = await findOwner(session, base);
-  return object !== undefined && isAllowed(principal, { role: "reader", object });
+/**
+ * Reports whether a folder belongs to a table that the caller may read.
+ *
+ * @param mayRead Reports whether the caller may read the table with this name.
+ */
+export async function isReadable(
+  session: Session,
+  folder: Location,
+  mayRead: (table: Identifier) => boolean,
+): Promise<boolean> {
+  const owner = await findOwner(session, folder);
+  return owner !== undefined && mayRead(owner);
+}
+
+/** Reports for which objects a principal has a role. */
+function withRole(principal: Principal, role: "reader" | "writer") {
+  return (object: Identifier) => isAllowed(principal, { role, object });
 }
 
 /** Requires that no folder is a symbolic link to another one. @throws CatalogError InvalidInput */
