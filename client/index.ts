@@ -18,7 +18,7 @@ export { JobError } from "./ray/dashboard.ts";
 export * from "./ray/jobs.ts";
 export { type LeasedCluster, listRayClusters, reapRayClusters } from "./ray/lease.ts";
 export { type LocalRay, LocalRayError, type LocalRayOptions, startLocalRay } from "./ray/local-ray.ts";
-export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec } from "./ray/manifest.ts";
+export { clusterLabel, nodeTypeLabel, type RayClusterObject, rayClusterSpec, type SecretKey } from "./ray/manifest.ts";
 export { ProvisionError, type ProvisionOptions, provisionRayCluster, RayCluster } from "./ray/provision.ts";
 export { readyWorkerSettings } from "./ray/ready-workers.ts";
 export { submitInTransaction, submitTracked, type TrackedJob, type Tracking } from "./ray/tracked-job.ts";

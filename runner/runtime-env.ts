@@ -1,3 +1,4 @@
+import type { SecretKey } from "@tiltyard/client";
 import { parseManifest } from "@tiltyard/protocol";
 import { NeedsError } from "./platform.ts";
 
@@ -9,12 +10,6 @@ export interface Runtime {
   readonly secretEnv: Readonly<Record<string, SecretKey>>;
   readonly headImage: string | undefined;
   readonly workerImage: string | undefined;
-}
-
-/** A key of a Secret in the namespace of the pods. */
-export interface SecretKey {
-  readonly name: string;
-  readonly key: string;
 }
 
 /** The variable with the zips of a workspace for Geneva in a worker. */

@@ -44,6 +44,12 @@ export const nodeTypeLabel = "ray.io/node-type";
 const groupLabel = "ray.io/group";
 export const dashboardPort = 8265;
 
+/** A key of a Secret in the namespace of the pods. */
+export interface SecretKey {
+  readonly name: string;
+  readonly key: string;
+}
+
 /** The fields of a RayCluster that this client reads. */
 export interface RayClusterObject extends KubernetesObject {
   readonly spec?: Readonly<Record<string, unknown>>;
@@ -102,7 +108,7 @@ export function rayClusterSpec(
     secretEnv = {},
   }: {
     readonly isOfOneJob?: boolean;
-    readonly secretEnv?: Readonly<Record<string, { readonly name: string; readonly key: string }>>;
+    readonly secretEnv?: Readonly<Record<string, SecretKey>>;
   } = {},
 ): Readonly<Record<string, unknown>> {
   const { headGroup, workerGroups, gcsFaultTolerance } = parameters;
@@ -158,7 +164,7 @@ interface PodGroup {
   readonly affinity?: V1Affinity | undefined;
   readonly topologySpreadConstraints: readonly V1TopologySpreadConstraint[];
   readonly isOfOneJob: boolean;
-  readonly secretEnv: Readonly<Record<string, { readonly name: string; readonly key: string }>>;
+  readonly secretEnv: Readonly<Record<string, SecretKey>>;
 }
 
 function podTemplate(parameters: ClusterParameters, group: PodGroup): V1PodTemplateSpec {
