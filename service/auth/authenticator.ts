@@ -25,7 +25,7 @@ export interface Principal {
 }
 
 export interface Authenticator {
-  /** @throws CatalogError Unauthenticated for a missing or invalid credential; ServiceUnavailable of the issuer. */
+  /** @throws CatalogError Unauthenticated; ServiceUnavailable if the keys of the issuer cannot be fetched. */
   authenticate(credential: Credential | undefined): Promise<Principal>;
   /** Removes cached roles, so that the next request of the principal reads them from the database. */
   forgetRoles(name: string): void;

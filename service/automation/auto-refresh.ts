@@ -34,7 +34,10 @@ export function refreshIntervalOf({ [key]: interval }: Metadata): number | undef
   return interval === undefined ? undefined : Number(interval) || 0;
 }
 
-/** Returns a schema with the options of computed columns, which lancedb 0.41 refreshes without any. */
+/**
+ * Returns a schema with the options of columns of SQL expressions under lancedb's own keys. lancedb 0.41 reads their
+ * absence as a wish for automatic refreshes.
+ */
 export function withAutoRefreshOptions(schema: JsonArrowSchema): JsonArrowSchema {
   return {
     ...schema,

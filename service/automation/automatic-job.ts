@@ -30,7 +30,11 @@ export interface JobPreparationParts extends CommitParts {
   readonly rayClusters: readonly string[];
 }
 
-/** Prepares the job of an automation. @throws CatalogError until the table, the policy or the roles change. */
+/**
+ * Prepares the job of an automation.
+ *
+ * @throws CatalogError with the reason why no job can be opened before the table, the policy or the roles change.
+ */
 export async function automaticJob(
   parts: JobPreparationParts,
   table: TableRecord,

@@ -66,7 +66,7 @@ export function scheduleOf(
   return policy[kind === "compact" || kind === "clean_up" ? policyNames[kind] : "auto_refresh"]?.schedule;
 }
 
-/** Registers just the automations of a policy. @returns The updated table. @throws CatalogError InvalidInput */
+/** Registers the automations of a table's policy and deletes all others. @throws CatalogError InvalidInput */
 export async function applyPolicy(session: Session, table: TableRecord, { principal }: Pick<Caller, "principal">) {
   const { auto_compact, auto_build_index = [], auto_clean_up } = policyIn(table.properties);
   const wanted = [

@@ -14,7 +14,10 @@ export class BodyMemory {
     this.#bytesMax = bytesMax;
   }
 
-  /** Reserves memory. @returns Its release. @throws CatalogError ServiceUnavailable if the share is exhausted. */
+  /**
+   * Reserves the memory of a body. @returns A function that releases it. @throws CatalogError ServiceUnavailable if all
+   * bodies together would exceed their share.
+   */
   reserve(bytes: number, from: BodySender): () => void {
     const kind = from === "anonymous" ? from : bytes > bodies.small.bytes ? "large" : "small";
     if (this.#reserved[kind] + bytes > this.#bytesMax * shares[kind])
