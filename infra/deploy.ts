@@ -1,13 +1,12 @@
-import type { EksCluster } from "./components/eks/eks-cluster.ts";
 import { findExistingEks } from "./components/eks/existing-eks.ts";
 import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
-import type { GkeCluster } from "./components/gke/gke-cluster.ts";
 import type { readDefinitions } from "./components/ray/chart-definitions.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
 import { deployOn, existingCluster, type Foundation, findDefinitions } from "./deploy-on.ts";
+import { createEks, type EksCluster } from "./eks.ts";
+import { createGke, type GkeCluster } from "./gke.ts";
 import type { Outputs } from "./outputs.ts";
-import { createEks, createGke } from "./own-clusters.ts";
 
 /** The parts of a stack. */
 export async function deploy(config: StackConfig, read?: typeof readDefinitions): Promise<Outputs> {

@@ -14,10 +14,7 @@ export type {
   TeamClientArgs,
 } from "./cluster.ts";
 export { Catalog, type CatalogArgs } from "./components/catalog/catalog.ts";
-export type { EksCluster } from "./components/eks/eks-cluster.ts";
 export { ExistingCluster, type ExistingClusterArgs } from "./components/existing-cluster.ts";
-export type { GkeCluster } from "./components/gke/gke-cluster.ts";
 export { OwnServices, type OwnServicesArgs } from "./components/own-services.ts";
 export { RayPlatform, type RayPlatformArgs } from "./components/ray/ray-platform.ts";
 export { Runner, type RunnerArgs } from "./components/runner/runner.ts";
-export { createEksCluster, createGkeCluster, type EksClusterArgs, type GkeClusterArgs } from "./own-clusters.ts";

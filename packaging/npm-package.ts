@@ -14,6 +14,8 @@ const Manifest = z.looseObject({
   files: z.array(z.string()).default([]),
   dependencies: texts.default({}),
   optionalDependencies: texts.optional(),
+  /** The dependencies of one export each, which the programs that import it install themselves. */
+  peerDependenciesMeta: z.record(z.string(), z.object({ optional: z.literal(true) })).default({}),
 });
 type Manifest = z.infer<typeof Manifest>;
 
@@ -84,22 +86,33 @@ function withoutSources(file: string, text: string): string {
  * modules import.
  */
 function publishedManifest(manifest: Manifest, modules: string): object {
-  const { private: _, exports, bin, files, dependencies, devDependencies: __, ...rest } = manifest;
-  const isUsed = (name: string) => modules.includes(`"${name}"`) || modules.includes(`"${name}/`);
+  const {
+    private: _,
+    exports,
+    bin,
+    files,
+    dependencies,
+    devDependencies: __,
+    peerDependenciesMeta: peers,
+    ...rest
+  } = manifest;
+  // The command's package depends on programs that it starts and does not import.
+  const isUsed = (name: string) =>
+    /^@(types|tiltyard)\//.test(name) || modules.includes(`"${name}"`) || modules.includes(`"${name}/`);
+  const of = (isPeer: boolean) =>
+    Object.fromEntries(Object.entries(dependencies).filter(([name]) => isUsed(name) && name in peers === isPeer));
   return {
     ...rest,
     ...(bin && { bin: mapped(bin, toJavaScript) }),
     ...(exports && { exports: mapped(exports, (path, name) => exported(path, name)) }),
     files: ["**"],
-    dependencies: Object.fromEntries(
-      // The command's package depends on programs that it starts and does not import.
-      Object.entries(dependencies).filter(([name]) => /^@(types|tiltyard)\//.test(name) || isUsed(name)),
-    ),
+    dependencies: of(false),
+    ...(Object.keys(peers).length > 0 && { peerDependencies: of(true), peerDependenciesMeta: peers }),
     publishConfig: { access: "public" },
   };
 }
 
-const libraries = [".", "./catalog"];
+const libraries = [".", "./catalog", "./eks", "./gke"];
 
 /** Returns the export of a module. Libraries have types; programs are only run. */
 function exported(path: string, name: string): unknown {

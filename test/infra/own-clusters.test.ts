@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { expect, test } from "vitest";
-import { Catalog, createEksCluster, createGkeCluster, RayPlatform, Runner } from "../../infra/library.ts";
+import { createEksCluster } from "../../infra/eks.ts";
+import { createGkeCluster } from "../../infra/gke.ts";
+import { Catalog, RayPlatform, Runner } from "../../infra/library.ts";
 import { cloudAnswers, cloudOutputs } from "../support/clouds.ts";
 import { setMocks } from "../support/pulumi-mocks.ts";
 

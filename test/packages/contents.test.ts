@@ -132,9 +132,12 @@ test("the console, the protocol and the runner contain the files that they read"
   expect(unpack("runner").files).toEqual(expect.arrayContaining([...job]));
 });
 
-test("the components need no cloud's library, and bring the sources of the images", () => {
+test("the components need a cloud's library only for a cluster on it, and bring the sources of the images", () => {
   const { root, manifest } = unpack("infra");
-  expect(Object.keys(manifest.dependencies).filter((name) => /aws|gcp|eks/.test(name))).toEqual([]);
+  const clouds = ["@pulumi/aws", "@pulumi/eks", "@pulumi/gcp"];
+  expect(Object.keys(manifest.dependencies).filter((name) => clouds.includes(name))).toEqual([]);
+  expect(Object.keys(manifest.peerDependencies)).toEqual(clouds);
+  expect(manifest.peerDependenciesMeta).toEqual(Object.fromEntries(clouds.map((name) => [name, { optional: true }])));
   for (const { sources } of [catalogImage, rayImage]) {
     const files = sourceFiles(process.cwd(), sources);
     expect(files.length).toBeGreaterThan(3);

@@ -127,7 +127,7 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
       for (const verb of ["get", "create"])
         expect(await isAllowed(cluster().api, user, { namespace: speech, verb, resource }), resource).toBe(false);
     const policies = await cluster().api.list("networking.k8s.io/v1", "NetworkPolicy", speech);
-    const peers = policies.flatMap(({ spec }) => spec.ingress.flatMap(({ from }: { from: object[] }) => from));
+    const peers = policies.flatMap(({ spec }) => (spec.ingress ?? []).flatMap(({ from }: { from: object[] }) => from));
     expect(peers.length).toBeGreaterThan(0);
     // Without a namespace selector a peer is one of the policy's own namespace.
     const elsewhere = peers.flatMap(({ namespaceSelector }) => namespaceSelector?.matchLabels ?? []);
