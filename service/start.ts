@@ -51,8 +51,12 @@ export async function startService(config: Config, log: Log, replacements: Repla
         : undefined,
     developmentIssuer: issuer === undefined ? createDevelopmentIssuer(store) : undefined,
     remoteDatabases: config.remoteDatabases,
-    // A write fails if the database file was deleted, though reads of the open file succeed.
-    isReady: async () => !isStopping && (await store.write((session) => findNamespace(session, []))) !== undefined,
+    // After the deletion of the database file only writes fail, and after the truncation of its log only reads.
+    isReady: async () => {
+      await store.write((session) => findNamespace(session, []));
+      await findNamespace(store.read, []);
+      return !isStopping;
+    },
     metrics,
     log,
   });

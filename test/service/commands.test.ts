@@ -1,4 +1,13 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -232,7 +241,17 @@ describe("check-warehouse", () => {
   });
 });
 
-describe.runIf(databaseKind === "sqlite")("a database file that is moved while the service runs", () => {
+describe.runIf(databaseKind === "sqlite")("a database file that changes while the service runs", () => {
+  test("is not ready after the truncation of the log", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    const { headers, ...service } = await serveHere(folder);
+    const created = await fetch(`${service.url}/v1/namespace/before/create`, { method: "POST", headers });
+    expect(created.status).toBe(200);
+    truncateSync(join(folder, "catalog.sqlite-wal"));
+    expect((await fetch(`${service.url}/health/ready`)).status).toBe(503);
+    await service.stop();
+  });
+
   test("refuses changes and is not ready until the file is back, and loses nothing", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const { headers, ...service } = await serveHere(folder);
