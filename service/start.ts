@@ -51,10 +51,10 @@ export async function startService(config: Config, log: Log, replacements: Repla
         : undefined,
     developmentIssuer: issuer === undefined ? createDevelopmentIssuer(store) : undefined,
     remoteDatabases: config.remoteDatabases,
-    // After the deletion of the database file only writes fail, and after the truncation of its log only reads.
+    // After the deletion of the database file only writes fail, and after the truncation of its log only reads by the cache.
     isReady: async () => {
       await store.write((session) => findNamespace(session, []));
-      await findNamespace(store.read, []);
+      await store.cached("ready", async () => ({}));
       return !isStopping;
     },
     metrics,
