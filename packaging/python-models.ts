@@ -4,7 +4,7 @@ import { z } from "zod";
 interface Schema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, Schema>>;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly enum?: readonly string[];
   readonly const?: string;
   readonly items?: Schema;
@@ -82,11 +82,14 @@ class PythonTypes {
       this.defineClass(name, this.resolve(schema));
       return name;
     }
+    if (Array.isArray(type)) return type.map((each) => this.#typeOf({ type: each }, name)).join(" | ");
     switch (type) {
       case "string":
         return "str";
       case "integer":
         return "int";
+      case "number":
+        return "float";
       case "boolean":
         return "bool";
       case "null":

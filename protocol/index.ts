@@ -17,6 +17,7 @@ export { withRequestTimeout } from "./kubernetes-timeout.ts";
 export * from "./management/contracts.ts";
 export { catalogPrincipal, jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";
 export type { Job, JobSummary } from "./management/job.ts";
+export { derivedParameters, type JobParameters } from "./management/job-parameters.ts";
 export {
   durationText,
   jobTitle,

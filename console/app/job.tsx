@@ -240,13 +240,11 @@ function JobFacts({ job }: { readonly job: Job }) {
   const { column, ...parameters } = job.parameters;
   const heartbeat = Date.parse(job.heartbeat ?? "");
   const at = (millis: number) => `${dateAndTime(millis)}, ${ago(millis)}`;
-  const shortened = Object.entries(parameters).map(
-    ([name, text]) =>
-      [
-        name,
-        text.length > shownMax ? `${text.slice(0, shownMax)}… (${amount(text.length, "character")})` : text,
-      ] as const,
-  );
+  const shortened = Object.entries(parameters).map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const shown = `${text.slice(0, shownMax)}… (${amount(text.length, "character")})`;
+    return [name, text.length > shownMax ? shown : text] as const;
+  });
   const result = Object.entries(job.result).map(([name, count]) => [name, counted(count)] as const);
   const isFunction = objectKind(job) === "function";
   const facts: [string, Children][] = [

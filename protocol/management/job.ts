@@ -14,6 +14,7 @@ import {
 import { jobPriorities } from "../operations/job-options.ts";
 import { transactionStatuses } from "../transaction-status.ts";
 import { PrincipalName, statusesInQuery, timeMillis } from "./fields.ts";
+import { JobParameters } from "./job-parameters.ts";
 import { shown } from "./row.ts";
 
 const jobId = z.string().describe("The id that the catalog returned to the request for the job.");
@@ -67,7 +68,7 @@ export type JobSummary = z.infer<typeof JobSummary>;
 
 /** A job in responses of management. */
 export const Job = JobSummary.extend({
-  parameters: AnsweredProperties.describe("The fields of the request that opened the job, as text. They never change."),
+  parameters: JobParameters.describe("The fields of the request that opened the job. They never change."),
 }).meta({ id: "Job" });
 export type Job = z.infer<typeof Job>;
 

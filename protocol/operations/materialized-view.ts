@@ -86,6 +86,19 @@ export const createMaterializedView = defineContract({
   },
 });
 
+/** The fields of a refresh, which are parameters of its job beside the definition of the view. */
+export const refreshFields = {
+  src_version: count.optional(),
+  max_rows_per_fragment: z.int().optional(),
+  concurrency: z.int().optional(),
+  intra_applier_concurrency: z.int().optional(),
+  source_task_size: z.int().optional(),
+  cluster: text(characters.name).optional(),
+  output_limit: z.int().optional().describe("The maximum number of rows of the view; only for chunker views."),
+  manifest: text(characters.document).optional(),
+  ...jobFields,
+};
+
 export const refreshMaterializedView = defineContract({
   operationId: "RefreshMaterializedView",
   summary: "Open a job that refreshes a materialized view",
@@ -93,15 +106,7 @@ export const refreshMaterializedView = defineContract({
   body: withJobOptions(
     z.object({
       ...commonRequest,
-      src_version: count.optional(),
-      max_rows_per_fragment: z.int().optional(),
-      concurrency: z.int().optional(),
-      intra_applier_concurrency: z.int().optional(),
-      source_task_size: z.int().optional(),
-      cluster: text(characters.name).optional(),
-      output_limit: z.int().optional().describe("The maximum number of rows of the view; only for chunker views."),
-      manifest: text(characters.document).optional(),
-      ...jobFields,
+      ...refreshFields,
     }),
   ).meta({ id: "RefreshMaterializedViewRequest" }),
   response: z

@@ -186,6 +186,32 @@ export function renamedTo(request: {
 
 const nullableInteger = z.int().optional();
 
+/** The fields of a backfill, which are the parameters of its job. */
+export const backfillFields = {
+  column: text(characters.path).min(1).describe("A computed column."),
+  where: sqlExpression().optional().describe("A condition on rows, as SQL; those without a value when absent."),
+  concurrency: nullableInteger,
+  intra_applier_concurrency: nullableInteger,
+  min_checkpoint_size: nullableInteger,
+  max_checkpoint_size: nullableInteger,
+  batch_checkpoint_flush_interval_seconds: z.number().optional(),
+  read_version: nullableInteger,
+  task_size: nullableInteger,
+  num_frags: nullableInteger,
+  checkpoint_size: nullableInteger,
+  commit_granularity: nullableInteger,
+  cluster: text(characters.name)
+    .optional()
+    .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),
+  manifest: text(characters.document)
+    .optional()
+    .describe(
+      "The manifest of Geneva: the packages, files and images for the function, as JSON, or the name of one that Geneva defined.",
+    ),
+  ...errorPolicyFields,
+  ...jobFields,
+};
+
 export const alterTableBackfillColumns = defineContract({
   operationId: "AlterTableBackfillColumns",
   summary: "Open a job that fills a computed column",
@@ -194,28 +220,7 @@ export const alterTableBackfillColumns = defineContract({
     z.object({
       ...commonRequest,
       branch,
-      column: text(characters.path).min(1).describe("A computed column."),
-      where: sqlExpression().optional().describe("A condition on rows, as SQL; those without a value when absent."),
-      concurrency: nullableInteger,
-      intra_applier_concurrency: nullableInteger,
-      min_checkpoint_size: nullableInteger,
-      max_checkpoint_size: nullableInteger,
-      batch_checkpoint_flush_interval_seconds: z.number().optional(),
-      read_version: nullableInteger,
-      task_size: nullableInteger,
-      num_frags: nullableInteger,
-      checkpoint_size: nullableInteger,
-      commit_granularity: nullableInteger,
-      cluster: text(characters.name)
-        .optional()
-        .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),
-      manifest: text(characters.document)
-        .optional()
-        .describe(
-          "The manifest of Geneva: the packages, files and images for the function, as JSON, or the name of one that Geneva defined.",
-        ),
-      ...errorPolicyFields,
-      ...jobFields,
+      ...backfillFields,
     }),
   ).meta({ id: "AlterTableBackfillColumnsRequest" }),
   response: z

@@ -139,12 +139,22 @@ export async function carryOut<Result>(store: Store, audit: AuditEntry, work: ()
 /** Ignores a failure to record the outcome, which does not affect the result of the work. */
 function ignore(): void {}
 
-/** Returns the properties in responses: those of clients and, of a job, also its parameters and its reason. */
+/** Returns the properties in responses: those of clients and, of a job, also its parameters as text and its reason. */
 export function propertiesOf(record: TransactionRecord | JobSummaryRecord | JobRecord): Record<string, string> {
   if (!("tableId" in record)) return { ...record.properties };
   const { properties, column, reason } = record;
   const parameters = "parameters" in record ? record.parameters : column === undefined ? {} : { column };
-  return { ...properties, ...parameters, ...(reason !== undefined && { reason }) };
+  return { ...properties, ...textsOf(parameters), ...(reason !== undefined && { reason }) };
+}
+
+/** Returns parameters as text for protocols whose properties have no other type. */
+export function textsOf(parameters: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [
+      name,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
 }
 
 function commonNamespace(objects: readonly Identifier[]): Identifier {

@@ -31,10 +31,10 @@ export async function openBake(
     ...{ contract: remoteContracts.createFunction, request, caller },
     objects: [[...bound.namespace, bound.name]],
     parameters: {
-      version: String(bound.version),
+      version: bound.version,
       python_version,
-      packages: JSON.stringify(packages),
-      timeout_seconds: String(timeoutSeconds),
+      packages: [...packages],
+      timeout_seconds: timeoutSeconds,
     },
   });
   const present = await findBake(session, bound);

@@ -33,6 +33,6 @@ export function toFunctionVersion(record: FunctionRecord, database: readonly str
   };
 }
 
-export function versionNotFound(function_: Identifier, version: string | undefined): CatalogError {
+export function versionNotFound(function_: Identifier, version: string | number | undefined): CatalogError {
   return new CatalogError("FunctionNotFound", `the function ${formatIdentifier(function_)} has no version ${version}`);
 }

@@ -283,11 +283,11 @@ export async function failWithoutRights(session: Session, job: JobRecord): Promi
 
 /** Returns an open job as failed if its attempts together have run longer than its timeout. */
 export async function failAfterTimeout(session: Session, job: JobRecord): Promise<JobRecord | undefined> {
-  const { timeout_seconds: text } = job.parameters;
-  if (text === undefined || !isOpen(job) || (await runningMillis(session, job.id)) < Number(text) * 1000)
+  const { timeout_seconds: seconds } = job.parameters;
+  if (seconds === undefined || !isOpen(job) || (await runningMillis(session, job.id)) < seconds * 1000)
     return undefined;
   const last = job.reason === undefined ? "" : `; the last reason was: ${job.reason}`;
-  const reason = `stopped after running for ${durationText(Number(text))}, its timeout_seconds${last}`;
+  const reason = `stopped after running for ${durationText(seconds)}, its timeout_seconds${last}`;
   return changed(job, { status: "Failed", reason });
 }
 
@@ -306,7 +306,7 @@ export async function requireNoOpenJob(session: Session, { id, identifier }: Tab
 }
 
 /** Requires that properties do not exceed a length as JSON. @throws CatalogError InvalidInput */
-export function requireFitting(what: string, properties: Readonly<Record<string, string>>, lengthMax: number): void {
+export function requireFitting(what: string, properties: Readonly<Record<string, unknown>>, lengthMax: number): void {
   if (JSON.stringify(properties).length > lengthMax)
     throw new CatalogError("InvalidInput", `${what}: must have at most ${lengthMax} characters as JSON`);
 }

@@ -1,4 +1,11 @@
-import type { FunctionDefinition, Identifier, JobPriority, Role, TransactionStatus } from "@tiltyard/protocol";
+import type {
+  FunctionDefinition,
+  Identifier,
+  JobParameters,
+  JobPriority,
+  Role,
+  TransactionStatus,
+} from "@tiltyard/protocol";
 import type { ColumnType, Generated, Selectable } from "kysely";
 
 /** A column that may be null, which a record represents by undefined. */
@@ -115,7 +122,7 @@ export interface Schema {
     /** The column that the job fills or indexes. */
     column: Optional<string>;
     /** The fields of the request that opened the job, which never change and may be long. */
-    parameters: Texts;
+    parameters: Readonly<JobParameters>;
     /** The principal that chose the parameters; undefined if it opened the job. */
     author: Optional<string>;
     priority: Generated<JobPriority>;

@@ -308,7 +308,7 @@ describe("tiltyard jobs", () => {
   });
 
   test.each([
-    [["compact", "--target-rows-per-fragment", "1000"], "CompactTable", { target_rows_per_fragment: "1000" }],
+    [["compact", "--target-rows-per-fragment", "1000"], "CompactTable", { target_rows_per_fragment: 1000 }],
     [
       ["build-index", "--column", "c", "--index-type", "BTREE"],
       "BuildTableIndex",
@@ -317,12 +317,12 @@ describe("tiltyard jobs", () => {
     [
       ["clean-up", "--older-than-seconds", "0", "--keep-versions", "2"],
       "CleanUpTable",
-      { older_than_seconds: "0", keep_versions: "2" },
+      { older_than_seconds: 0, keep_versions: 2 },
     ],
     [
       ["backfill", "--column", "twice", "--concurrency", "2", "--cluster", "default"],
       "AlterTableBackfillColumns",
-      { column: "twice", concurrency: "2", cluster: "default" },
+      { column: "twice", concurrency: 2, cluster: "default" },
     ],
   ])("%s opens a job and prints its id", async (args, operation, parameters) => {
     const table = await createComputed();

@@ -54,7 +54,7 @@ test("a version with packages can be used once its job has installed them", asyn
     operation: "CreateFunction",
     objects: [[namespace, "f"]],
     status: "Queued",
-    parameters: { version: "1", python_version: "3.12", packages: '["numpy>=2"]', timeout_seconds: "3600" },
+    parameters: { version: 1, python_version: "3.12", packages: ["numpy>=2"], timeout_seconds: 3600 },
   });
   expect(await asClient(job)).toMatchObject({ job_type: "CreateFunction", job_state: "IN_PROGRESS" });
   const [baking] = await versionsIn(namespace);

@@ -226,7 +226,7 @@ describe("a job with timeout_seconds", () => {
     await beginAttempt(catalog, job);
     passSeconds(599);
     await heartbeat(catalog, job);
-    expect(await describeJob(job)).toMatchObject({ status: "Running", parameters: { timeout_seconds: "3600" } });
+    expect(await describeJob(job)).toMatchObject({ status: "Running", parameters: { timeout_seconds: 3600 } });
     passSeconds(1);
     const { body } = await catalog.call("heartbeatJobAttempt", {
       ...{ id: job.split("$"), attempt: 2, claim: "process" },
@@ -272,7 +272,7 @@ describe("a job with timeout_seconds", () => {
       const { job_id } = opened.body;
       await catalog.call("cancelJob", { id: job_id.split("$") });
       const again = (await catalog.call("retryJob", { id: job_id.split("$") })).body.job_id;
-      for (const job of [job_id, again]) expect((await describeJob(job)).parameters.timeout_seconds).toBe("60");
+      for (const job of [job_id, again]) expect((await describeJob(job)).parameters.timeout_seconds).toBe(60);
     }
   });
 });

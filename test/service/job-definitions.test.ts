@@ -57,7 +57,7 @@ const backfill = (fields: object, key?: string) =>
   catalog.call("alterTableBackfillColumns", { id, column: "twice", ...fields }, key === undefined ? {} : { key });
 
 /** Opens a job, and cancels it, so that the next one can open. */
-async function parametersOf(fields: object, key?: string): Promise<Record<string, string>> {
+async function parametersOf(fields: object, key?: string) {
   const { status, body } = await backfill(fields, key);
   expect(status).toBe(202);
   const job = body.job_id.split("$");

@@ -80,7 +80,7 @@ describe("a backfill", () => {
     const policy = { error_policy: "skip", max_failed_rows: 3, max_failed_fraction: 0.1 };
     const { body } = await backfill(id, "length", policy);
     const { job } = (await catalog.call("describeJob", { id: body.job_id.split("$") })).body;
-    expect(job.parameters).toMatchObject({ error_policy: "skip", max_failed_rows: "3", max_failed_fraction: "0.1" });
+    expect(job.parameters).toMatchObject({ error_policy: "skip", max_failed_rows: 3, max_failed_fraction: 0.1 });
   });
 
   test("keeps the arguments of Geneva that the schema lacks with the job", async () => {
@@ -92,8 +92,7 @@ describe("a backfill", () => {
     const opened = await backfill(id, "length", { num_frags: 50, ...options, udf_tag: null });
     expect([opened.status, opened.headers.get("x-ignored-fields")]).toEqual([202, null]);
     const { parameters } = (await catalog.call("describeJob", { id: opened.body.job_id.split("$") })).body.job;
-    expect(parameters).toEqual({ column: "length", num_frags: "50", options: expect.anything() });
-    expect(JSON.parse(parameters.options ?? "")).toEqual(options);
+    expect(parameters).toEqual({ column: "length", num_frags: 50, options });
   });
 
   test("is the same job when it is requested again, also on a table with a comma in its name", async () => {
@@ -155,15 +154,14 @@ describe("jobs that look after a table", () => {
     const first = await catalog.call(name, { id, ...request });
     expect(first.status).toBe(202);
     const { job_id } = first.body;
-    const parameters = Object.fromEntries(Object.entries(request).map(([key, value]) => [key, String(value)]));
     const { job } = (await catalog.call("describeJob", { id: job_id.split("$") })).body;
-    expect(job).toMatchObject({ status: "Queued", operation, objects: [id], parameters, result: {} });
+    expect(job).toMatchObject({ status: "Queued", operation, objects: [id], parameters: request, result: {} });
     expect((await catalog.call(name, { id, ...request })).body.job_id).toBe(job_id);
     expect((await catalog.call(name, { id, ...request, cluster: "default" })).error.status).toBe(409);
     await beginAttempt(catalog, job_id);
     await finishAttempt(catalog, job_id, { status: "Succeeded", result: { versions_deleted: 4 } });
     const ended = (await catalog.call("describeJob", { id: job_id.split("$") })).body.job;
-    expect(ended).toMatchObject({ parameters, result: { versions_deleted: 4 } });
+    expect(ended).toMatchObject({ parameters: request, result: { versions_deleted: 4 } });
     expect((await catalog.call(name, { id: [...id.slice(0, -1), "missing"], ...request })).error.status).toBe(404);
   });
 
@@ -188,7 +186,7 @@ describe("management of jobs", () => {
       status: "Running",
       operation: "AlterTableBackfillColumns",
       objects: [id],
-      parameters: { column: "twice", task_size: "100", concurrency: "4" },
+      parameters: { column: "twice", task_size: 100, concurrency: 4 },
       attempt: 2,
       heartbeat: expect.stringMatching(/^20\d\d-.*Z$/),
       progress: { rows_committed: 5 },
@@ -270,7 +268,7 @@ describe("management of jobs", () => {
     expect((await catalog.call("describeJob", { id: again.body.job_id.split("$") })).body.job).toMatchObject({
       status: "Queued",
       attempt: 0,
-      parameters: { column: "twice", concurrency: "2" },
+      parameters: { column: "twice", concurrency: 2 },
     });
   });
 

@@ -53,7 +53,7 @@ describe("a table's policy", () => {
       operation: "CompactTable",
       status: "Queued",
       principal: "ann",
-      parameters: { target_rows_per_fragment: "4", concurrency: "2" },
+      parameters: { target_rows_per_fragment: 4, concurrency: 2 },
     });
     await end(first?.job_id, "Running");
     await append(id, 1);
@@ -230,7 +230,7 @@ describe("a table's policy", () => {
     await append(id, 2);
     await put(id, { auto_clean_up: { versions: 3, older_than_seconds: 0, keep_versions: 2 } });
     const [first] = await jobsOn(id);
-    const parameters = { older_than_seconds: "0", keep_versions: "2" };
+    const parameters = { older_than_seconds: 0, keep_versions: 2 };
     expect(first).toMatchObject({ operation: "CleanUpTable", parameters });
     await end(first?.job_id, "Running", "Succeeded");
     await append(id, 2);

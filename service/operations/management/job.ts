@@ -173,9 +173,10 @@ async function retryBake(
 ): Promise<string> {
   return store.write(
     async (session) => {
-      const registered = await findFunction(session, name, Number(parameters.version));
+      const { version = 0 } = parameters;
+      const registered = await findFunction(session, name, version);
       // The key of an attempt may write its job alone.
-      if (registered === undefined || !mayWrite(caller)(namespace)) throw versionNotFound(name, parameters.version);
+      if (registered === undefined || !mayWrite(caller)(namespace)) throw versionNotFound(name, version);
       if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
       throw new CatalogError("ConcurrentModification", "the packages of the function are installed already");
     },

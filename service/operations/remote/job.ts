@@ -13,6 +13,7 @@ import {
   type TransactionStatus,
 } from "@tiltyard/protocol";
 import { requireJob } from "../../domain/require.ts";
+import { textsOf } from "../../domain/transaction.ts";
 import { toFunctionVersion, versionNotFound } from "../../functions/version.ts";
 import { alterJob, cancel, pause, resume, toJob } from "../../jobs/job.ts";
 import { findFunctionOfJob } from "../../store/functions.ts";
@@ -61,7 +62,7 @@ export const describeRemoteJob: Handler<"describeRemoteJob"> = async (request, {
     job_type: job.operation,
     job_state: remoteState(job),
     creation_ms: job.created_at_millis,
-    spec: job.parameters,
+    spec: textsOf(job.parameters),
     ...(job.status === "Succeeded" && {
       result: isRegistration ? await versionOf(store.read, record, database) : resultOf(job),
     }),

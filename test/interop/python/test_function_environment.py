@@ -3,7 +3,6 @@
 import base64
 import contextlib
 import hashlib
-import json
 import sys
 import zipfile
 from pathlib import Path
@@ -126,7 +125,7 @@ def digest(content):
 
 
 def job_of(*packages):
-    parameters = {"version": "1", "python_version": OWN, "packages": json.dumps(packages)}
+    parameters = {"version": 1, "python_version": OWN, "packages": list(packages)}
     return Job("a$1", "CreateFunction", ["a", "f"], parameters, None, 0, 1, "claim")
 
 

@@ -63,13 +63,13 @@ def _require_agreeing_clocks(job: Job, now_seconds: float) -> None:
 def expiry_millis(job: Job, now_seconds: float) -> float:
     """Returns the time of the oldest version that remains. No clock that is ahead can delete versions by itself: the
     earlier one counts, of this node and of the catalog when the attempt started."""
-    older_than = job.integer("older_than_seconds")
+    older_than = job.parameters.get("older_than_seconds")
     now_millis = min(now_seconds * 1_000, job.started_at_millis)
     return now_millis - (DEFAULT_SECONDS if older_than is None else older_than) * 1_000
 
 
 def _kept(dataset: Any, versions: list[int], job: Job) -> set[int]:
-    latest = sorted(versions)[-max(1, job.integer("keep_versions") or 1) :]
+    latest = sorted(versions)[-max(1, job.parameters.get("keep_versions") or 1) :]
     tagged = [tag["version"] for tag in dataset.tags.list().values() if tag.get("branch") in (None, MAIN)]
     parents = [branch["parent_version"] for branch in dataset.branches.list().values()]
     return {*latest, *tagged, *parents}

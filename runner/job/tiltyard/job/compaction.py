@@ -38,7 +38,7 @@ def _compact_once(job: Job, report: Report) -> Result:
     rewrites = []
     rewritten_rows = 0
     items = [(job.table, plan.read_version, task) for task in rows]
-    for task, rewritten in run_tasks(rewrite, items, task_slots(job.integer("concurrency"))):
+    for task, rewritten in run_tasks(rewrite, items, task_slots(job.parameters.get("concurrency"))):
         rewrites.append(RewriteResult.from_json(rewritten))
         rewritten_rows += rows[task]
         report(rewritten_rows, total)
@@ -54,7 +54,7 @@ def _compact_once(job: Job, report: Report) -> Result:
 
 
 def _options_of(job: Job) -> dict[str, int]:
-    rows = job.integer("target_rows_per_fragment")
+    rows = job.parameters.get("target_rows_per_fragment")
     return {} if rows is None else {"target_rows_per_fragment": rows}
 
 

@@ -5,6 +5,47 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class JobParameters(TypedDict):
+    column: NotRequired[str]
+    where: NotRequired[str]
+    concurrency: NotRequired[int]
+    intra_applier_concurrency: NotRequired[int]
+    min_checkpoint_size: NotRequired[int]
+    max_checkpoint_size: NotRequired[int]
+    batch_checkpoint_flush_interval_seconds: NotRequired[float]
+    read_version: NotRequired[int]
+    task_size: NotRequired[int]
+    num_frags: NotRequired[int]
+    checkpoint_size: NotRequired[int]
+    commit_granularity: NotRequired[int]
+    cluster: NotRequired[str]
+    manifest: NotRequired[str]
+    error_policy: NotRequired[str]
+    max_failed_rows: NotRequired[int]
+    max_failed_fraction: NotRequired[float]
+    timeout_seconds: NotRequired[int]
+    priority: NotRequired[str]
+    src_version: NotRequired[int]
+    max_rows_per_fragment: NotRequired[int]
+    source_task_size: NotRequired[int]
+    output_limit: NotRequired[int]
+    target_rows_per_fragment: NotRequired[int]
+    older_than_seconds: NotRequired[int]
+    keep_versions: NotRequired[int]
+    index_type: NotRequired[str]
+    name: NotRequired[str]
+    distance_type: NotRequired[str]
+    num_partitions: NotRequired[int]
+    num_sub_vectors: NotRequired[int]
+    version: NotRequired[int]
+    python_version: NotRequired[str]
+    packages: NotRequired[list[str]]
+    cluster_definition: NotRequired[str]
+    function_binding: NotRequired[str]
+    failed_rows_of: NotRequired[str]
+    options: NotRequired[dict[str, str | float | bool]]
+
+
 class Job(TypedDict):
     job_id: str
     status: Literal["Queued", "Running", "Succeeded", "Failed", "Canceled"]
@@ -28,7 +69,7 @@ class Job(TypedDict):
     created_at_millis: int
     updated_at_millis: int
     ended_at_millis: NotRequired[int]
-    parameters: dict[str, str]
+    parameters: JobParameters
 
 
 class StartJobAttemptRequest(TypedDict):

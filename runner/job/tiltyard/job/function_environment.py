@@ -5,7 +5,6 @@ All packages are wheels, so that none of their code runs before the child does.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -55,7 +54,7 @@ def bake(job: Job, _: Report) -> Result:
     parameters = job.parameters
     title = f"{job.table[-1]} version {parameters['version']}"
     try:
-        requirements = resolved(title, parameters["python_version"], json.loads(parameters["packages"]))
+        requirements = resolved(title, parameters["python_version"], parameters["packages"])
         if requirements is None:
             return {}
         print("installing", ", ".join(requirements.pins.split()), flush=True)

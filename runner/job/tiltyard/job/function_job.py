@@ -51,7 +51,7 @@ def refresh(job: Job, report: Report) -> Result:
     # All workers of an attempt have the same values, also if a secret is altered meanwhile.
     secrets = catalog.read_secrets({"attempt": job.attempt, "claim": job.claim}) if function["secrets"] else {}
     resources = needs.Resources(cpus=1, gpus=1 if function["gpu"] else 0)
-    slots = ray_tasks.task_slots(job.integer("concurrency"), _title(function), resources)
+    slots = ray_tasks.task_slots(job.parameters.get("concurrency"), _title(function), resources)
     pool = RayPool(spec, job.table, slots, secrets, resources)
     try:
         return Refresh(columns, lambda: open_table(job), pool, Recorder(job, catalog), report).run(records)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tiltyard.job.job import Job, Parameters
+from tiltyard.job.contracts import JobParameters
+from tiltyard.job.job import Job
 
 # A variable for a job of a team: the namespace of Geneva's records, the only one that its key may write to.
 SYSTEM_NAMESPACE = "TILTYARD_SYSTEM_NAMESPACE"
@@ -17,19 +18,16 @@ def system_namespace() -> list[str]:
     return os.environ.get(SYSTEM_NAMESPACE, "__system").split("$")
 
 
-def with_error_policy(table: Any, parameters: Parameters) -> Any:
+def with_error_policy(table: Any, parameters: JobParameters) -> Any:
     """Returns the function of a column with the error policy of the request in place of its own."""
     import attrs
     from geneva.debug.error_store import fail_fast, resolve_on_error, skip_on_error
     from geneva.runners.ray.pipeline import fetch_udf
 
     if parameters["error_policy"] == "skip":
-        rows, fraction = parameters.get("max_failed_rows"), parameters.get("max_failed_fraction")
-        limits = {
-            "max_skip_count": None if rows is None else int(rows),
-            "max_skip_fraction": None if fraction is None else float(fraction),
-        }
-        policy = skip_on_error(**limits)
+        policy = skip_on_error(
+            max_skip_count=parameters.get("max_failed_rows"), max_skip_fraction=parameters.get("max_failed_fraction")
+        )
     else:
         policy = fail_fast()
     function = table._conn._packager.unmarshal(fetch_udf(table, parameters["column"]))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from tiltyard.job import needs
@@ -53,7 +52,7 @@ REFUSED_ADMISSION = "ResourcesUnavailableError"
 
 # The fields of AlterTableBackfillColumns that are equally named parameters of Geneva's backfill. `cluster` and
 # `manifest` are for the runner.
-BACKFILL_INTEGERS = (
+BACKFILL_ARGUMENTS = (
     "concurrency",
     "intra_applier_concurrency",
     "min_checkpoint_size",
@@ -63,10 +62,10 @@ BACKFILL_INTEGERS = (
     "num_frags",
     "checkpoint_size",
     "commit_granularity",
+    "batch_checkpoint_flush_interval_seconds",
 )
 CHECKPOINT_SIZES = {"checkpoint_size", "min_checkpoint_size", "max_checkpoint_size"}
-BACKFILL_NUMBERS = ("batch_checkpoint_flush_interval_seconds",)
-REFRESH_INTEGERS = (
+REFRESH_ARGUMENTS = (
     "src_version",
     "max_rows_per_fragment",
     "concurrency",
@@ -82,11 +81,7 @@ def backfill(job: Job, report: Report) -> Result:
     parameters = job.parameters
     table = _open_table(job)
     require_workers_for_column(table, parameters["column"])
-    arguments: dict[str, Any] = {
-        **_options(job),
-        **{name: int(parameters[name]) for name in BACKFILL_INTEGERS if name in parameters},
-        **{name: float(parameters[name]) for name in BACKFILL_NUMBERS if name in parameters},
-    }
+    arguments = _arguments(job, BACKFILL_ARGUMENTS)
     source_version = table.version
     failed = failed_rows(job, table) if "failed_rows_of" in parameters else None
     if failed is not None and failed.rows == 0:
@@ -121,10 +116,9 @@ def backfill(job: Job, report: Report) -> Result:
 
 def refresh(job: Job, report: Report) -> Result:
     """Updates a view to the state of its source."""
-    parameters = job.parameters
     table = _open_table(job)
     require_workers_for_view(table)
-    arguments = {**_options(job), **{name: int(parameters[name]) for name in REFRESH_INTEGERS if name in parameters}}
+    arguments = _arguments(job, REFRESH_ARGUMENTS)
     source_version = table.version
     with _reports_of_refresh(job, report):
         _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
@@ -156,10 +150,11 @@ def _reports_of_refresh(job: Job, report: Report) -> Iterator[None]:
         thread.join()
 
 
-def _options(job: Job) -> dict[str, Any]:
-    """Returns the arguments of Geneva that the request's schema lacks. Geneva raises for those that it lacks, too."""
-    options: dict[str, Any] = json.loads(job.parameters.get("options", "{}"))
-    return options
+def _arguments(job: Job, names: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments of Geneva: those with names, and those that the request's schema lacks. Geneva raises for
+    those that it lacks, too."""
+    named = {name: value for name, value in job.parameters.items() if name in names}
+    return {**job.parameters.get("options", {}), **named}
 
 
 def prepare() -> None:

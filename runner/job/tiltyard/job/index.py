@@ -46,7 +46,7 @@ def build(job: Job, report: Report) -> Result:
         raise JobError(f"{'$'.join(job.table)} has no rows to index")
     total = sum(fragments.values())
     report(0, total)
-    at_once = task_slots(job.integer("concurrency"))
+    at_once = task_slots(job.parameters.get("concurrency"))
     options = _model_of(dataset, job, index_type, total) if index_type.startswith("IVF") else {}
     segments = [
         Segment(job.table, dataset.version, column, index_type, name, group, options)
@@ -81,7 +81,7 @@ def _model_of(dataset: Any, job: Job, index_type: str, rows: int) -> dict[str, A
     from lance.indices import IndicesBuilder
 
     metric = job.parameters.get("distance_type", DEFAULT_METRIC).lower()
-    partitions = job.integer("num_partitions") or max(1, rows // PARTITION_ROWS)
+    partitions = job.parameters.get("num_partitions") or max(1, rows // PARTITION_ROWS)
     builder = IndicesBuilder(dataset, job.parameters["column"])
     ivf = builder.train_ivf(partitions, distance_type=metric, sample_rate=_sample_rate(rows, partitions))
     model: dict[str, Any] = {"metric": metric, "num_partitions": partitions, "ivf_centroids": ivf.centroids}
@@ -89,7 +89,7 @@ def _model_of(dataset: Any, job: Job, index_type: str, rows: int) -> dict[str, A
         return model
     if rows < PQ_CENTROIDS:
         raise JobError(f"{index_type} needs {PQ_CENTROIDS} rows at least, and the table has {rows}: use IVF_FLAT")
-    pq = builder.train_pq(ivf, job.integer("num_sub_vectors"), sample_rate=_sample_rate(rows, PQ_CENTROIDS))
+    pq = builder.train_pq(ivf, job.parameters.get("num_sub_vectors"), sample_rate=_sample_rate(rows, PQ_CENTROIDS))
     return {**model, "pq_codebook": pq.codebook, "num_sub_vectors": pq.num_subvectors}
 
 

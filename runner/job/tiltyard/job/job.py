@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tiltyard.connection import Connection
-
-# The parameters as they were sent. The catalog stores all of them as text.
-Parameters = dict[str, str]
+from tiltyard.job.contracts import JobParameters
 
 
 class Report(Protocol):
@@ -25,17 +23,13 @@ class Job:
     operation: str
     # The identifier of the table or view.
     table: list[str]
-    parameters: Parameters
+    parameters: JobParameters
     connection: Connection
     # The start of this attempt by the clock of the catalog.
     started_at_millis: int
     # The number of the attempt and the claim of this process, for requests about the job.
     attempt: int
     claim: str = field(repr=False)
-
-    def integer(self, parameter: str) -> int | None:
-        """Returns a parameter that is an integer; None if the request did not contain it."""
-        return int(self.parameters[parameter]) if parameter in self.parameters else None
 
 
 class JobError(Exception):
