@@ -5,6 +5,7 @@ export { type BodyBounds, bodies, numbers, sqlExpressions } from "./bounds.ts";
 export { closest } from "./closest.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";
+export { documentationPage, documentationTitles } from "./documentation.ts";
 export { millisecondsOf } from "./duration.ts";
 export * from "./errors.ts";
 export { Context, delimiter, Identity, parsing, pathId, viewDefinitionPrefix } from "./fields.ts";

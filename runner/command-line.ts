@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createManagementClient, JobsApi, requiredCatalog } from "@tiltyard/client";
-import { formatError } from "@tiltyard/protocol";
+import { documentationPage, formatError } from "@tiltyard/protocol";
 import { onNpmExit } from "@tiltyard/protocol/parent";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { type Environment, readConfig } from "./config.ts";
@@ -72,10 +72,10 @@ function tiltyardRunner(): Command {
       10,
     )
     .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
-    .option("-f, --file <file>", "the Ray clusters of jobs, as YAML: docs/guides/jobs.md")
+    .option("-f, --file <file>", `the Ray clusters of jobs, as YAML: ${documentationPage("jobs")}`)
     .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
     .option("--address <url>", "use the Ray with this dashboard; its token: RAY_AUTH_TOKEN")
-    .option("--url <url>", "the catalog; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
+    .option("--url <url>", "the catalog; default: TILTYARD_CATALOG_URL, the default profile, the one of this machine")
     .option("--num-cpus <number>", "CPUs of the Ray that is started; those of the machine when absent", count)
     .option("--max-jobs <number>", "the most jobs at a time", count, 2)
     .option("--max-jobs-per-principal <number>", "the maximum number of concurrent jobs of one principal", count, 2)
@@ -142,7 +142,7 @@ async function run(options: Options): Promise<void> {
   reconciler = started;
   try {
     await platform.list();
-    log(`running the jobs of ${catalog.url}`);
+    log(`running the jobs of ${catalog.url}, from ${catalog.from}`);
     await Promise.all([
       repeat(
         async () => {
@@ -177,10 +177,10 @@ function rayOf({ address, local, numCpus }: Options, environment: Environment, s
 }
 
 /** Returns the catalog that the commands of `tiltyard` call, with a key. @throws Error without a key. */
-function catalogOf(options: Options): { readonly url: string; readonly apiKey: string } {
-  const { url, apiKey } = requiredCatalog(options);
+function catalogOf(options: Options) {
+  const { url, apiKey, from } = requiredCatalog(options);
   if (apiKey === undefined) throw new Error("set TILTYARD_API_KEY to a key of the catalog with the role runner");
-  return { url, apiKey };
+  return { url, apiKey, from };
 }
 
 function log(text: string): void {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect, fromStackOutputs, parseStackOutputs, RayClusterApi, reapRayClusters } from "@tiltyard/client";
-import { type ClusterParameters, parseJobCluster, runnerRights } from "@tiltyard/protocol";
+import { type ClusterParameters, documentationPage, parseJobCluster, runnerRights } from "@tiltyard/protocol";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { Platform } from "./platform.ts";
@@ -74,7 +74,9 @@ export async function openRayJobs(
 async function requireRights(api: RayJobApi): Promise<RayJobApi> {
   const missing = await api.missingRights(runnerRights);
   if (missing.length === 0) return api;
-  throw new Error(`the runner may not ${missing.join(", ")} in the namespace ${api.namespace}: docs/guides/jobs.md`);
+  throw new Error(
+    `the runner may not ${missing.join(", ")} in the namespace ${api.namespace}: ${documentationPage("jobs")}`,
+  );
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   type V1Secret,
 } from "@kubernetes/client-node";
 import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/client";
-import { managedByRunner, type runnerRights } from "@tiltyard/protocol";
+import { documentationPage, managedByRunner, type runnerRights } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
 const selector = Object.entries(managedByRunner)
@@ -44,7 +44,7 @@ export class RayJobApi extends NamespaceApi {
   readonly #authorization: AuthorizationV1Api;
 
   constructor(config: KubeConfig, namespace: string) {
-    super(config, namespace, `grant it that right in the namespace ${namespace}: docs/guides/jobs.md, On Kubernetes`);
+    super(config, namespace, `grant it that right in the namespace ${namespace}: ${documentationPage("jobs")}`);
     this.#authorization = config.makeApiClient(AuthorizationV1Api);
   }
 

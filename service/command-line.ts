@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { codeOf, formatError } from "@tiltyard/protocol";
+import { codeOf, documentationPage, formatError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { backupCommand, restoreCommand } from "./commands/backup.ts";
 import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
@@ -33,7 +33,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
 function tiltyardCatalog(): Command {
   const program = new Command("tiltyard-catalog")
     .description(
-      "A catalog for Lance tables. Its settings are environment variables; docs/reference/settings.md lists them.",
+      `A catalog for Lance tables. Its settings are environment variables; ${documentationPage("settings")} lists them.`,
     )
     .version(version)
     .enablePositionalOptions()
@@ -43,7 +43,7 @@ function tiltyardCatalog(): Command {
     .description("run the catalog")
     .addHelpText(
       "after",
-      "\nIts settings are environment variables, e.g. TILTYARD_PORT=2333; docs/reference/settings.md lists them.",
+      `\nIts settings are environment variables, e.g. TILTYARD_PORT=2333; ${documentationPage("settings")} lists them.`,
     )
     .action(serve);
   for (const command of [backupCommand(), restoreCommand(), moveCommand(), checkWarehouseCommand()])

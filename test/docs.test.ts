@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { CatalogOnExisting, CatalogOnGke } from "../infra/settings/catalog-settings.ts";
 import { Runner } from "../infra/settings/runner-settings.ts";
 import { settingsOfVariant } from "../infra/settings/settings.ts";
-import { managementContracts } from "../protocol/index.ts";
+import { documentationTitles, managementContracts } from "../protocol/index.ts";
 import { blocksOf } from "./docs/blocks.ts";
 
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
@@ -113,4 +113,20 @@ describe("the page of settings", () => {
     const rows = rowsOf("docs/reference/stack.md");
     expect(shapes.flatMap((shape) => Object.keys(shape)).filter((name) => !rows.has(name))).toEqual([]);
   });
+});
+
+test("each page that help texts and errors name has that title", () => {
+  const titles = new Set(pages.map((path) => textOf(path).match(/^# (.*)$/m)?.[1]));
+  expect(Object.values(documentationTitles).filter((title) => !titles.has(title))).toEqual([]);
+});
+
+test("no help text or error names a file of docs/, which installed packages do not contain", () => {
+  const programs = files.filter((path) =>
+    /^(client|console|infra|lance-worker|protocol|runner|service)\/.*\.tsx?$/.test(path),
+  );
+  const named = programs.flatMap((path) => {
+    const code = textOf(path).replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, "");
+    return [...code.matchAll(/docs\/[\w/-]+\.md/g)].map(([file]) => `${path}: ${file}`);
+  });
+  expect(named).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { documentationPage } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
@@ -153,7 +154,8 @@ What to try next:
   tiltyard quickstart --keep        the same, and the console at its end
   tiltyard serve                    starts the catalog alone
   tiltyard runner --local           runs the catalog's jobs on this machine; needs Ray and Lance's clients
-                                    in the Python of the PATH (docs/guides/jobs.md)
-  pip install geneva                columns that a Python function computes (docs/guides/jobs.md)
+                                    in the Python of the PATH
+  pip install geneva                columns that a Python function computes
+${documentationPage("jobs")} explains both.
 In a clone, npm run tiltyard -- ARGUMENTS is the command.
 `;

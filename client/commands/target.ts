@@ -4,6 +4,7 @@ import { join } from "node:path";
 import {
   type ClusterParameters,
   configMethods,
+  documentationPage,
   messageOf,
   parseFileParameters,
   type StackOutputs,
@@ -26,7 +27,7 @@ export interface TargetOptions {
 
 export function addTargetOptions(command: Command): Command {
   return command
-    .option("-f, --file <file>", "the Ray cluster as YAML; docs/reference/ray-cluster.md lists the parameters")
+    .option("-f, --file <file>", `the Ray cluster as YAML: ${documentationPage("rayCluster")}`)
     .option("--stack-outputs <file>", "the output of `pulumi stack output --json`; - is standard input")
     .option("-n, --namespace <name>", "the Kubernetes namespace")
     .option("--context <name>", "a context of your kubeconfig")

@@ -1,4 +1,4 @@
-import { StackOutputs } from "@tiltyard/protocol";
+import { documentationPage, StackOutputs } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnExisting } from "../settings/catalog-settings.ts";
 import { Runner, runnerDefaults } from "../settings/runner-settings.ts";
@@ -14,7 +14,7 @@ export const componentTypes = {
 
 type Property = Readonly<Record<string, unknown>>;
 
-const reference = "docs/reference/stack.md describes the fields.";
+const reference = `${documentationPage("stack")} describes the fields.`;
 /** A structure that the provider validates itself. */
 const anything = { $ref: "pulumi.json#/Any" };
 

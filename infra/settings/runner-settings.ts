@@ -1,4 +1,4 @@
-import { ParameterError, parseJobCluster } from "@tiltyard/protocol";
+import { documentationPage, ParameterError, parseJobCluster } from "@tiltyard/protocol";
 import { z } from "zod";
 import { dnsLabel, objectName } from "./setting-types.ts";
 
@@ -16,7 +16,7 @@ const determined = [
 /** The parameters of docs/reference/ray-cluster.md. */
 const Template = z
   .record(
-    z.string().regex(/^[a-z][a-z_]*$/, "must be a parameter of docs/reference/ray-cluster.md, as worker_groups"),
+    z.string().regex(/^[a-z][a-z_]*$/, `must be a parameter such as worker_groups: ${documentationPage("rayCluster")}`),
     z.unknown(),
   )
   .refine((template) => determined.every((name) => !Object.hasOwn(template, name)), {

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import {
+  documentationPage,
   isAtLeast,
   operatorVersionMin,
   ownValue,
@@ -228,7 +229,7 @@ function problemsOfCatalog(settings: Reading<"catalog" | "bucket" | "network">):
   const { database, image, replicas, litestream, ingress, gateway, oidc, moveFrom } = catalog;
   if (variant === "existing" && image === undefined)
     problems.push(
-      "catalog.image: is required on an existing cluster; docs/guides/existing.md describes how to build it",
+      `catalog.image: is required on an existing cluster: ${documentationPage("existing")} shows how to build it`,
     );
   if (database === "sqlite" && (replicas ?? 1) > 1)
     problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");

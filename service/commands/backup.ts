@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { documentationPage } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { readConfig } from "../config.ts";
 import { closeIfIntact, copySqliteFile, replaceSqliteFile } from "../store/sqlite-file.ts";
@@ -54,5 +55,5 @@ export function restoreCommand(): Command {
 function sqliteFile(toolOfPostgres: string): string {
   const { database } = readConfig(process.env);
   if (database.kind === "sqlite") return database.file;
-  throw new Error(`the catalog's database is PostgreSQL: use ${toolOfPostgres}; docs/operations/catalog.md shows how`);
+  throw new Error(`the catalog's database is PostgreSQL: use ${toolOfPostgres} (${documentationPage("catalog")})`);
 }

@@ -1,4 +1,4 @@
-import { CatalogError, type Schedule, TablePolicy } from "@tiltyard/protocol";
+import { CatalogError, documentationPage, type Schedule, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
 import {
   type Automation,
@@ -86,7 +86,7 @@ export async function applyPolicy(session: Session, table: TableRecord, { princi
 }
 
 function parseJson(name: string, text: string): unknown {
-  const problem = `properties.${name}: is not JSON. docs/guides/tables.md describes its fields`;
+  const problem = `properties.${name}: is not JSON. ${documentationPage("tables")} describes its fields`;
   const value = jsonOrUndefined(text);
   if (value === undefined) throw new CatalogError("InvalidInput", problem);
   return value;
