@@ -70,6 +70,10 @@ test("watching a job ends when npm, its parent, ends", async () => {
 test("the runner ends when npm, its parent, ends", async () => {
   const ray = await startTestDashboard();
   const settings = { TILTYARD_CATALOG_URL: "http://127.0.0.1:1", TILTYARD_API_KEY: "a-key-of-24-characters-x" };
-  await endShell(`runner --address ${ray.url}`, "running the jobs of", settings);
+  await endShell(
+    `runner --address ${ray.url}`,
+    "running the jobs of http://127.0.0.1:1, from TILTYARD_CATALOG_URL",
+    settings,
+  );
   await ray.stop();
 });
