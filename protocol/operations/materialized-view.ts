@@ -86,7 +86,7 @@ export const createMaterializedView = defineContract({
   },
 });
 
-/** The fields of a refresh, which are parameters of its job beside the definition of the view. */
+/** The fields of a refresh, which are parameters of its job in addition to the definition of the view. */
 export const refreshFields = {
   src_version: count.optional(),
   max_rows_per_fragment: z.int().optional(),

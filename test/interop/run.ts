@@ -1,11 +1,10 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
  * served catalog. Three lanes of about the same duration run at the same time, because each of them waits now and then.
- * `-k chaos` runs the random kills, of which each backfill lasts minutes. `-k jobs_in_s3` runs jobs with a store's own keys. `-k crate`
- * runs a program with lancedb's crate, whose compilation lasts half an hour of processor time.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
- * local lancedb. pytest receives all others, e.g. `-k geneva`.
+ * local lancedb, `--weekly` those that last too long for each change. Of these, `-k chaos` kills parts at random for an hour, and the
+ * compilation of `-k crate` lasts half an hour of processor time. pytest receives all other arguments, e.g. `-k geneva`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -41,8 +40,6 @@ const fastTests = [
 const jvmTests = ["clients", "client_pages"];
 /** Tests that wait for the timeouts of stores. */
 const faultTests = ["faulty_store", "made_again"];
-/** Tests that last too long for each change. `vending` also runs a job in S3. */
-const onDemand = ["chaos", "crate", "jobs_in_s3"];
 /** Jobs without a runner, or with a runner of the test. */
 const testsWithoutSharedRunner = ["job_attempt", "needs", "past_the_catalog", "remote_paths", "vending"];
 /** Tests that kill each process of a job once. */
@@ -148,26 +145,27 @@ function runPart({ name, command, args }: Part, tools: Tools, isHeld = false): P
   });
 }
 
+/** The tests that run for each change. */
+const eachChange = "not jvm and not weekly";
+
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const others = filesOf(
-    [testsWithoutRay, faultTests, testsWithoutSharedRunner, killTests, pageTests, onDemand].flat(),
-  );
+  const others = filesOf([testsWithoutRay, faultTests, testsWithoutSharedRunner, killTests, pageTests].flat());
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
     .filter((file) => !others.includes(file));
   const lanes: readonly (readonly Part[])[] = [
     [
-      clientsPart("the Lance clients, with Ray", "not jvm", withRay, tools),
-      clientsPart("jobs without the shared runner", "not jvm", filesOf(testsWithoutSharedRunner), tools),
+      clientsPart("the Lance clients, with Ray", eachChange, withRay, tools),
+      clientsPart("jobs without the shared runner", eachChange, filesOf(testsWithoutSharedRunner), tools),
     ],
-    [vitestPart("our own clients", "interop"), clientsPart("kills", "not jvm", filesOf(killTests), tools)],
+    [vitestPart("our own clients", "interop"), clientsPart("kills", eachChange, filesOf(killTests), tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
-      clientsPart("the Lance clients, without Ray", "not jvm", filesOf(testsWithoutRay), tools),
-      clientsPart("the Lance clients over stores that fail", "not jvm", filesOf(faultTests), tools),
-      clientsPart("the pages of the documentation", "not jvm", filesOf(pageTests), tools),
+      clientsPart("the Lance clients, without Ray", eachChange, filesOf(testsWithoutRay), tools),
+      clientsPart("the Lance clients over stores that fail", eachChange, filesOf(faultTests), tools),
+      clientsPart("the pages of the documentation", eachChange, filesOf(pageTests), tools),
     ],
   ];
   const runLane = async (parts: readonly Part[], isHeld: boolean) => {
@@ -186,6 +184,7 @@ async function runSelection([first, ...more]: readonly string[]): Promise<boolea
   if (first === "--peers") return clients("not jvm", [...filesOf(["peers"]), ...more], prepareClients());
   if (first === "--jvm")
     return clients("jvm", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });
+  if (first === "--weekly") return clients("weekly", [python, ...more], { ...prepareClients(), ...prepareServers() });
   if (first !== undefined)
     return clients("not jvm", [python, first, ...more], { ...prepareClients(), ...prepareServers() });
   return runAll();

@@ -156,6 +156,7 @@ def yard(tmp_path):
     wait_until(lambda: not processes_of(yard.rays), lambda: f"the end of {processes_of(yard.rays)}", seconds=30)
 
 
+@pytest.mark.weekly
 @pytest.mark.timeout(BACKFILLS * BACKFILL_SECONDS + 120)
 def test_jobs_succeed_and_recompute_few_rows_while_anything_fails(yard, tmp_path):
     chance = random.Random(SEED)

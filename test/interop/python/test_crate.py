@@ -15,7 +15,7 @@ from conftest import checked_catalog
 PACKAGE = PROJECT / "test/interop/crate"
 BUILD_SECONDS = 3 * 3600
 RUN_SECONDS = 1800
-pytestmark = pytest.mark.timeout(BUILD_SECONDS + 2 * RUN_SECONDS)
+pytestmark = [pytest.mark.weekly, pytest.mark.timeout(BUILD_SECONDS + 2 * RUN_SECONDS)]
 
 
 @pytest.fixture(scope="module")

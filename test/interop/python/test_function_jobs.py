@@ -135,6 +135,7 @@ class SilentIndex(ThreadingHTTPServer):
         self.shutdown()
 
 
+@pytest.mark.weekly
 @pytest.mark.timeout(600)
 def test_a_registration_survives_the_kill_of_its_runner(tmp_path):
     index = SilentIndex()

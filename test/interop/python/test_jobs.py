@@ -235,6 +235,7 @@ def test_a_job_does_not_change_another_table_of_the_name_of_its_own(catalog, run
     assert [version["version"] for version in catalog.versions(films)] == [1]
 
 
+@pytest.mark.weekly
 @pytest.mark.timeout(600)
 def test_a_process_that_waited_serves_one_job_in_workers_that_waited_and_leaves_nothing(tmp_path):
     @geneva.udf(data_type=pa.int64())

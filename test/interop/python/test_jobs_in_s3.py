@@ -7,6 +7,8 @@ from clouds import s3_environment
 from jobs import ROWS, backfill, values, write_films
 from runner import Runner, ended
 
+pytestmark = pytest.mark.weekly
+
 
 @pytest.fixture(scope="module")
 def environment(s3):

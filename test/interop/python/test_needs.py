@@ -146,7 +146,14 @@ def view_of_columns(db, name, query):
     db.create_materialized_view(name, query.select({"title": "title", "length": length}))
 
 
-@pytest.mark.parametrize("make", [view_of_rows, view_of_chunks, view_of_columns])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(view_of_rows, marks=pytest.mark.weekly),
+        pytest.param(view_of_chunks, marks=pytest.mark.weekly),
+        view_of_columns,
+    ],
+)
 def test_a_refresh_whose_function_needs_a_gpu_fails_at_once_without_one(catalog, table, make):
     source = write_films(catalog, [f"source_{table[0]}"])
     db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)

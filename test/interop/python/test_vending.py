@@ -100,6 +100,7 @@ def keyless_runner(vending, server, tmp_path_factory):
         yield runner
 
 
+@pytest.mark.weekly
 def test_jobs_have_the_credentials_of_the_catalog_for_their_table(vending, server, keyless_runner, monkeypatch):
     for name, value in server.items():
         monkeypatch.setenv(name, value)

@@ -75,6 +75,7 @@ def append(catalog, table: list[str], *ids: int) -> None:
     lance.write_dataset(more, namespace_client=catalog.client(), table_id=table, mode="append")
 
 
+@pytest.mark.weekly
 def test_views_of_a_table_with_stable_row_ids_follow_it(catalog, runner, geneva_db, table):
     stable = write_stable(catalog, [f"stable_{table[0]}"])
     query = geneva_db.open_table(stable[0]).search(None).where("id >= 30").select(["id", "title"])
@@ -121,6 +122,7 @@ def test_a_view_of_a_table_in_a_namespace(catalog, runner, geneva_db, films):
     assert values(catalog, view, "title") == [f"Film {number}" for number in range(ROWS)]
 
 
+@pytest.mark.weekly
 def test_a_view_with_a_column_of_a_function_has_its_rows_without_another_request(catalog, runner, geneva_db, source):
     @geneva.udf(data_type=pa.int64())
     def title_length(title: str) -> int:
