@@ -35,14 +35,23 @@ export async function requireReadable(
 
 /** Returns the folders outside its table that a manifest names. @throws CatalogError InvalidInput */
 export async function foreignBasesOf(
+  parts: Pick<CommitParts, "storage">,
+  file: ManifestFile,
+): Promise<readonly Location[]> {
+  return readManifestFile(parts, file, (bytes) => (bytes === undefined ? [] : foreignBasesIn(bytes, file)));
+}
+
+/** Reads a manifest by its name. @param parse Is like that of `parseManifest`; its argument is undefined without the file. */
+export async function readManifestFile<Result>(
   { storage }: Pick<CommitParts, "storage">,
   { location, branch, name }: ManifestFile,
-): Promise<readonly Location[]> {
+  parse: (manifest: Uint8Array | undefined) => Result | Promise<Result>,
+): Promise<Result> {
   const key = `${versionsFolder(location, branch)}/${name}`;
   const objects = await storage.at(location);
   return parseManifest(
     (bytesMax) => objects.read(key, bytesMax),
-    (found) => (found === undefined ? [] : foreignBasesIn(found.bytes, { location, name })),
+    (found) => parse(found?.bytes),
   );
 }
 

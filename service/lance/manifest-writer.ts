@@ -74,11 +74,19 @@ function nextManifest(file: Uint8Array, { version, timestampMillis, uuid, metada
     file.subarray(0, old?.start ?? manifest.start),
     ...(old === undefined ? [] : withLength(transaction)),
   ];
+  return { file: joinFile(before, writer.finish(), file), transaction, transactionFile };
+}
+
+/** Returns a manifest file with another manifest after the same sections. @throws CatalogError Unsupported */
+export function withManifest(file: Uint8Array, manifest: Uint8Array): Uint8Array {
+  return joinFile([file.subarray(0, readFile(file).manifest.start)], manifest, file);
+}
+
+/** Joins the sections before a manifest, the manifest and a footer. @param file Has the version of the file format. */
+function joinFile(before: readonly Uint8Array[], manifest: Uint8Array, file: Uint8Array): Uint8Array {
   const position = Buffer.alloc(8);
   position.writeBigUInt64LE(BigInt(before.reduce((bytes, part) => bytes + part.length, 0)));
-  // The rest of the footer is the version of the file format.
-  const parts = [...before, ...withLength(writer.finish()), position, file.subarray(file.length - footerBytes + 8)];
-  return { file: Buffer.concat(parts), transaction, transactionFile };
+  return Buffer.concat([...before, ...withLength(manifest), position, file.subarray(file.length - footerBytes + 8)]);
 }
 
 /** Returns the section of the version's transaction; undefined if the transaction is only in a separate file. */

@@ -23,7 +23,7 @@ export const ofManifest = {
   /** The position of the transaction in manifests of Lance 14. */
   transactionPosition: 23,
 } as const;
-const ofField = { name: 2, id: 3, parentId: 4, logicalType: 5, metadata: 10 } as const;
+export const ofField = { name: 2, id: 3, parentId: 4, logicalType: 5, metadata: 10 } as const;
 const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
 const ofDeletions = { count: 4 } as const;
 /** The operations of a transaction in Lance's `transaction.proto`. The first one has the field number 100. */
@@ -195,13 +195,18 @@ export interface SchemaField {
 
 /** Returns the fields of the schema. Parents precede their children. @throws CatalogError Unsupported */
 export function schemaFieldsOf(file: Uint8Array): readonly SchemaField[] {
-  return Array.from(messages(manifestFields(file), ofManifest.fields), (field) => ({
-    id: last(field, ofField.id)?.int32() ?? 0,
-    parentId: last(field, ofField.parentId)?.int32() ?? 0,
-    name: text(field, ofField.name),
-    logicalType: text(field, ofField.logicalType),
-    metadata: mapOf(messages(field, ofField.metadata)),
-  }));
+  return Array.from(messages(manifestFields(file), ofManifest.fields), schemaFieldIn);
+}
+
+/** Returns the field of the schema that a message describes. */
+export function schemaFieldIn(message: readonly Field[]): SchemaField {
+  return {
+    id: last(message, ofField.id)?.int32() ?? 0,
+    parentId: last(message, ofField.parentId)?.int32() ?? 0,
+    name: text(message, ofField.name),
+    logicalType: text(message, ofField.logicalType),
+    metadata: mapOf(messages(message, ofField.metadata)),
+  };
 }
 
 /** Returns the metadata of each column by name. @throws CatalogError Unsupported */
@@ -299,7 +304,7 @@ export function basePathsOf(file: Uint8Array): readonly string[] {
 }
 
 /** Reads the fields of the manifest in its file, one at a time, without the sections before the manifest. */
-function eachManifestField(file: Uint8Array): Generator<Field, undefined> {
+export function eachManifestField(file: Uint8Array): Generator<Field, undefined> {
   return eachField(manifestIn(file));
 }
 

@@ -19,6 +19,11 @@ export function branchFolder(location: Location, branch: string): string {
   return branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
 }
 
+/** Returns an unused key for a temporary copy of a manifest, outside the folder whose files are versions. */
+export function newManifestCopy(location: Location, branch: string): string {
+  return `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}${finalSuffix}`;
+}
+
 /** Returns the final name of a manifest. V2 names count down so that the latest one is listed first. */
 export function manifestName(version: number, scheme: NamingScheme): string {
   if (scheme === "V1") return `${version}${finalSuffix}`;

@@ -4,7 +4,7 @@ import { requireReadable } from "../commits/bases.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
 import { parseManifest, readPlaced, requireVersion } from "../commits/read.ts";
 import { differingFragments } from "../lance/manifest.ts";
-import { branchFolder, versionsFolder } from "../lance/version-names.ts";
+import { newManifestCopy, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { claimBasesOfVersion } from "../tables/bases.ts";
@@ -54,7 +54,7 @@ async function requireOwnRecords(
   const objects = await catalog.storage.at(location);
   const latest = await requireVersion(catalog, { table, branch }, base.highestVersion);
   // The library would rename a staged manifest to its final name, so it reads a copy.
-  const copy = `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}.manifest`;
+  const copy = newManifestCopy(location, branch);
   const [ofLatest, ofStaged] = await parseManifest(
     async (bytesMax) => {
       const staged = await objects.read(`${versionsFolder(location, branch)}/${committedName}`, bytesMax);

@@ -1,17 +1,21 @@
 import type { ArgsOf, Call, ChangeOperations, ResultOf, TableAddress } from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
-import { foreignBasesOf } from "../commits/bases.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
+import { namesOf } from "../lance/field-path.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
+import type { ZonedColumn } from "../lance/zones.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { ChildEnded } from "./child-process.ts";
 import { readJson, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
+import { unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
 import { originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
+import { readContent } from "./version-content.ts";
 import { viewOfTable } from "./view.ts";
+import { withPlainZones } from "./zoned-view.ts";
 
 /** Changes the latest version of a branch. The commits belong to the operation. */
 export type ChangeRows = <Name extends keyof ChangeOperations>(
@@ -46,7 +50,9 @@ export function createChange(parts: RowsParts): ChangeRows {
     const { caller } = change;
     const { id } = change.request;
     const branch = branchOf(change.request);
-    const { table, latest } = empty === undefined ? await latestOf(parts, change) : { table: empty, latest: undefined };
+    const { table, latest, zoned } =
+      empty === undefined ? await latestOf(parts, change) : { table: empty, latest: undefined, zoned: [] };
+    if (name === "createIndex") requireIndexable(zoned, args as ArgsOf<ChangeOperations["createIndex"]>);
     const { computed, alongside } =
       latest !== undefined && "id" in table
         ? await guardFunctionColumns(parts, table, latest, name, args as ChangeArgs)
@@ -70,7 +76,7 @@ export function createChange(parts: RowsParts): ChangeRows {
         originOf(name, caller, id, deadlines),
         (child) => {
           commits = createCommits(parts, guarded, table, latest);
-          return attempt(parts, child, call, table, commits);
+          return attempt(parts, child, call, { table, zoned }, commits);
         },
         () => options.rows === undefined,
       );
@@ -92,8 +98,17 @@ async function latestOf(parts: RowsParts, { request, caller }: BranchChange) {
   const { table, branch } = at;
   const latest = await requireVersion(parts, at, undefined);
   const manifest = { location: table.location, branch, name: latest.manifestName };
-  await requireReadableBy(caller, parts, await foreignBasesOf(parts, manifest));
-  return { table, latest };
+  const { foreign, zoned } = await readContent(parts, manifest);
+  await requireReadableBy(caller, parts, foreign);
+  return { table, latest, zoned };
+}
+
+/** Requires a column whose index the library can build. @throws CatalogError Unsupported */
+function requireIndexable(zoned: readonly ZonedColumn[], { column }: { readonly column: string }): void {
+  // Like Lance, this accepts a name in any case.
+  const [top] = namesOf(column.toLowerCase());
+  const found = zoned.find(({ name }) => name.toLowerCase() === top);
+  if (found !== undefined) throw unreadableZone(found);
 }
 
 /** A change for the child, without the view of its attempt. */
@@ -106,10 +121,12 @@ async function attempt(
   parts: RowsParts,
   child: WatchedChild,
   { operation, args, address, rows }: ChangeCall,
-  table: TableRecord | NewTable,
+  { table, zoned }: { readonly table: TableRecord | NewTable; readonly zoned: readonly ZonedColumn[] },
   commits: Commits,
 ): Promise<Attempt<unknown>> {
-  const served = parts.gateway.serve(viewOfTable(parts, table, commits));
+  const view = viewOfTable(parts, table, commits);
+  await using plain = zoned.length > 0 ? withPlainZones(parts, table.location, view) : undefined;
+  const served = parts.gateway.serve(plain?.view ?? view);
   const { uri, token } = served;
   try {
     const response = await child.call({ operation, args, table: { uri, token, ...address } }, rows);
@@ -126,7 +143,8 @@ async function attempt(
         `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
         { cause: error },
       );
-    throw await translateFailure(parts, { table, branch: address.branch }, error, served, rows !== undefined);
+    const called = { table, branch: address.branch, zoned };
+    throw await translateFailure(parts, called, error, served, rows !== undefined);
   } finally {
     served[Symbol.dispose]();
   }

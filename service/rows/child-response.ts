@@ -4,11 +4,12 @@ import { type Failure, failureTrailer } from "@tiltyard/lance-worker";
 import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import type { NewTable } from "../commits/series.ts";
+import type { ZonedColumn } from "../lance/zones.ts";
 import { requireNotDeleted } from "../refs/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { ChildEnded } from "./child-process.ts";
 import type { WatchedChild } from "./crash-isolation.ts";
-import { translate } from "./errors.ts";
+import { translate, unreadableZone } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
 
 /** An error of the library with the library's own text. */
@@ -55,17 +56,20 @@ export async function* rowsOf(
 interface Called {
   readonly table: TableRecord | NewTable;
   readonly branch: string;
+  /** The columns whose indices the library cannot read. */
+  readonly zoned?: readonly ZonedColumn[];
 }
 
 /**
  * Translates an error of the library. Any other error is unchanged. If the table or the branch was deleted during the
- * call, its files are missing, and that is the error.
+ * call, its files are missing, and that is the error. The library panics at an index on a column with a zone such as
+ * `+05:30` without the name of the column.
  *
  * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
  */
 export async function translateFailure(
   parts: CommitParts,
-  { table, branch }: Called,
+  { table, branch, zoned = [] }: Called,
   error: unknown,
   { failure }: ServedView,
   hasRows = false,
@@ -76,5 +80,8 @@ export async function translateFailure(
   } catch (deleted) {
     return deleted;
   }
-  return translate(error, failure, hasRows);
+  const known = translate(error, failure, hasRows);
+  const [column] = zoned;
+  const isUnsupported = known instanceof CatalogError && known.kind === "Unsupported";
+  return isUnsupported && column !== undefined ? unreadableZone(column, known) : known;
 }

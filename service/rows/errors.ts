@@ -1,5 +1,6 @@
 import { lanceLibrary } from "@tiltyard/lance-worker";
 import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
+import type { ZonedColumn } from "../lance/zones.ts";
 
 /** The library's messages about errors of callers, the first match first, with a text if theirs is of no help. */
 const knownMessages: readonly (readonly [RegExp, ErrorKind, string?])[] = [
@@ -83,6 +84,12 @@ function invalidInput(error: Error, text: string, hasRows: boolean): CatalogErro
 
 function unreadableVersion(text: string): string {
   return `${lanceLibrary} of this catalog cannot process this version of the table, which a newer library may have written. Open it with that library (${text}).`;
+}
+
+/** Creates the error for a call that needs an index on a column with a zone such as `+05:30`, which Lance 12 cannot read. */
+export function unreadableZone({ name, zone }: ZonedColumn, cause?: CatalogError): CatalogError {
+  const why = `${lanceLibrary} of this catalog can neither build nor use an index on the column ${name} with the zone ${zone}. Use the library that wrote the table, or store such times in UTC`;
+  return new CatalogError("Unsupported", why, { cause });
 }
 
 function missingFrom(file: string): string {

@@ -4,15 +4,15 @@ import { isDeepStrictEqual } from "node:util";
 import type { ArgsOf, Call, ReadOperations, ResultOf, RowsQuery } from "@tiltyard/lance-worker";
 import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
-import { foreignBasesOf } from "../commits/bases.ts";
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
-import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
 import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
+import { readContent, type VersionContent } from "./version-content.ts";
 import { viewOfVersion } from "./view.ts";
+import { withPlainZones } from "./zoned-view.ts";
 
 export interface Reader {
   /** @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, PermissionDenied, Unsupported */
@@ -51,7 +51,7 @@ export interface ReadResult<Result> {
 
 /** A slow read is repeated alone, with the timeout of LanceDB's remote client. */
 const deadlines: Deadlines = { sharedMs: 60_000, aloneMs: 300_000 };
-const basesKept = 10_000;
+const contentsKept = 10_000;
 /** The limits of views, each of which is served a little longer than the child may keep its version open. */
 const viewsKept = { max: 128, ttl: 120_000, closedAfterMs: 60_000 };
 /** The assumed size of a manifest of unknown size. */
@@ -70,8 +70,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     // Calls that use the view may still be running.
     dispose: (view) => void setTimeout(() => view[Symbol.dispose](), viewsKept.closedAfterMs).unref(),
   });
-  /** The folders outside their tables that contain files of versions. */
-  const bases = new LRUCache<string, readonly Location[]>({ max: basesKept });
+  const contents = new LRUCache<string, VersionContent>({ max: contentsKept });
 
   /** Sends a call. @param receive Reads the response. */
   async function send<Result>(
@@ -86,35 +85,45 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     const { version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
     const key = JSON.stringify([table.id, table.location.uri, branch, version, manifestName, eTag, transactionId]);
     const manifest = { location: table.location, branch, name: manifestName };
-    const foreign = bases.get(key) ?? (await foreignBasesOf(parts, manifest));
-    bases.set(key, foreign);
-    await requireReadableBy(at.caller, parts, foreign);
+    const read = () => readContent(parts, manifest);
+    const content = contents.get(key) ?? (await read());
+    contents.set(key, content);
+    await requireReadableBy(at.caller, parts, content.foreign);
     await gateway.listen();
     // The library may open the version several times, and another writer of the folder may replace its manifest.
-    const requireSameBases = async () => {
-      if (isDeepStrictEqual(await foreignBasesOf(parts, manifest), foreign)) return;
-      bases.delete(key);
+    const requireSame = async () => {
+      if (isDeepStrictEqual(await read(), content)) return;
+      contents.delete(key);
       throw new CatalogError("ConcurrentModification", `the manifest ${manifestName} was replaced. Retry the request`);
     };
     const pinned = toTableVersion({ location: table.location, record });
-    const served = views.get(key) ?? gateway.serve(viewOfVersion(parts, table, branch, pinned, requireSameBases));
-    views.set(key, served);
-    const { uri, token } = served;
+    const view = viewOfVersion(parts, table, branch, pinned, requireSame);
     const storage = await storageOf(parts, table.location);
-    const address = { uri, token, branch, version, cachedManifestBytes: manifestSize, ...storage };
-    try {
-      const result = await isolation.run(
-        originOf(operation, at.caller, at.id, deadlines),
-        async (child) => receive(await child.call({ operation, args, table: address }), child),
-        () => true,
-      );
-      return { version, result };
-    } catch (error) {
-      const known = await translateFailure(parts, { table, branch }, error, served);
-      // The next call opens the version again, unless the caller caused the failure.
-      if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
-      throw known;
+    const run = async (served: ServedView, cachedManifestBytes?: number): Promise<ReadResult<Result>> => {
+      const { uri, token } = served;
+      const address = { uri, token, branch, version, cachedManifestBytes, ...storage };
+      try {
+        const result = await isolation.run(
+          originOf(operation, at.caller, at.id, deadlines),
+          async (child) => receive(await child.call({ operation, args, table: address }), child),
+          () => true,
+        );
+        return { version, result };
+      } catch (error) {
+        const known = await translateFailure(parts, { table, branch, zoned: content.zoned }, error, served);
+        // The next call opens the version again, unless the caller caused the failure.
+        if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
+        throw known;
+      }
+    };
+    if (content.zoned.length > 0) {
+      await using plain = withPlainZones(parts, table.location, view);
+      using served = gateway.serve(plain.view);
+      return await run(served);
     }
+    const served = views.get(key) ?? gateway.serve(view);
+    views.set(key, served);
+    return run(served, manifestSize);
   }
 
   return {

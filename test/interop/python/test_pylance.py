@@ -3,8 +3,10 @@
 import datetime
 import json
 import urllib.error
+from concurrent.futures import ThreadPoolExecutor
 
 import lance
+import lancedb.index
 import pyarrow as pa
 import pytest
 from catalog import folder_of, staged_manifests, version_in_manifest_name, wait_until
@@ -294,16 +296,111 @@ def test_errors_have_the_types_that_pylance_has_for_them(catalog, table):
     assert client.list_tables(ListTablesRequest(id=table[:1])).tables == ["table"]
 
 
-@pytest.mark.parametrize(
-    "options, rows",
-    [
-        ({}, pa.table({"id": [1], "at": pa.array([0], pa.timestamp("us", "+05:30"))})),
-        ({"data_storage_version": "2.3"}, pa.table({"id": [1]})),
-    ],
-    ids=["a zone with a colon", "file version 2.3"],
-)
-def test_data_that_only_a_newer_library_reads_is_406_with_the_version_of_the_catalogs(catalog, table, options, rows):
-    lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, **options)
+ZONE = pa.timestamp("us", "+05:30")
+
+
+def zoned(start: int, stop: int) -> pa.Table:
+    """Returns rows with times in the zone +05:30, which the library of the catalog cannot read."""
+    numbers = list(range(start, stop))
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "at": pa.array(numbers, ZONE),
+            "in": pa.array([{"at": number} for number in numbers], pa.struct([("at", ZONE)])),
+            "list": pa.array([[number] for number in numbers], pa.list_(ZONE)),
+            "pair": pa.array([[number, number] for number in numbers], pa.list_(ZONE, 2)),
+        }
+    )
+
+
+def files_in(dataset, folder: str) -> list[str]:
+    return [path.name for path in folder_of(dataset.uri).glob(f"**/{folder}/*")]
+
+
+def test_a_table_with_the_zone_0530_is_read_and_changed_and_keeps_the_zone(catalog, remote, table):
+    address = {"namespace_client": catalog.client(), "table_id": table}
+    lance.write_dataset(zoned(0, 10), **address)
+    opened = remote.open_table(table[-1], namespace_path=table[:-1])
+    assert opened.schema == zoned(0, 0).schema
+    assert opened.search().limit(100).to_arrow() == zoned(0, 10)
+
+    opened.add(zoned(10, 12))
+    opened.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(zoned(11, 14))
+    opened.update("id = 0", values_sql={"id": "100"})
+    opened.delete("id = 1")
+    opened.add_columns({"twice": "id * 2"})
+    opened.add_columns(pa.schema([("later", pa.timestamp("us", "UTC"))]))
+    opened.alter_columns({"path": "at", "rename": "renamed"})
+    opened.alter_columns({"path": "renamed", "rename": "at"})
+    several = [{"name": "sum", "expression": "id + 1"}, {"name": "number", "computed": "id * 3"}]
+    catalog.post(f"/v1/table/{'%24'.join(table)}/add_columns", {"new_columns": several})
+    opened.drop_columns(["later", "sum", "number"])
+    opened.create_index("id", config=lancedb.index.BTree())
+    opened.branches.create("side").delete("id > 3")
+    opened.checkout(1)
+    opened.restore()
+    opened.add(zoned(20, 21))
+
+    dataset = lance.dataset(**address)
+    assert dataset.schema == zoned(0, 0).schema
+    assert dataset.to_table().sort_by("id").to_pylist() == [*zoned(0, 10).to_pylist(), *zoned(20, 21).to_pylist()]
+    before = dataset.checkout_version(dataset.version - 2)
+    assert before.schema.remove(5) == zoned(0, 0).schema
+    changed = before.to_table().sort_by("id").to_pylist()
+    assert [row["id"] for row in changed] == [*range(2, 14), 100]
+    assert all(row["twice"] == 2 * (row["id"] if row["id"] < 100 else 100) for row in changed)
+    expected = {row["id"]: row for row in zoned(0, 14).to_pylist()}
+    for row in changed:
+        assert {**row, "id": row["pair"][0].microsecond} == {**expected[row["id"] % 100], "twice": row["twice"]}
+    side = dataset.checkout_version(("side", None))
+    assert side.schema.field("at").type == ZONE and sorted(side.to_table()["id"].to_pylist()) == [2, 3]
+    assert files_in(dataset, "_checks") == []
+    assert staged_manifests(dataset.uri) == []
+
+
+def test_concurrent_writes_to_a_table_with_the_zone_0530_lose_no_row(catalog, remote, table):
+    address = {"namespace_client": catalog.client(), "table_id": table}
+    lance.write_dataset(zoned(0, 10), **address)
+
+    def add(start: int) -> None:
+        remote.open_table(table[-1], namespace_path=table[:-1]).add(zoned(start, start + 1))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, range(10, 18)))
+    dataset = lance.dataset(**address)
+    assert dataset.to_table().sort_by("id") == zoned(0, 18)
+    assert files_in(dataset, "_checks") == []
+    assert staged_manifests(dataset.uri) == []
+
+
+def test_an_index_on_a_column_with_the_zone_0530_is_406_with_the_column_and_all_other_calls_work(catalog, remote, table):
+    address = {"namespace_client": catalog.client(), "table_id": table}
+    lance.write_dataset(zoned(0, 10), **address)
+    opened = remote.open_table(table[-1], namespace_path=table[:-1])
+    path = "%24".join(table)
+    for column in ("at", "AT", "in.at"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            catalog.post(f"/v1/table/{path}/create_index", {"column": column, "index_type": "BTREE"})
+        assert refused.value.code == 406
+        assert "an index on the column " in json.load(refused.value)["detail"]
+    dataset = lance.dataset(**address)
+    assert dataset.version == 1
+    dataset.create_scalar_index("at", "BTREE")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        catalog.post(f"/v1/table/{path}/count_rows", {"predicate": "at > timestamp '1970-01-01 05:30:00.000004'"})
+    assert refused.value.code == 406
+    assert "an index on the column at with the zone +05:30" in json.load(refused.value)["detail"]
+    opened.add(zoned(10, 12))
+    opened.delete("id = 3")
+    assert opened.count_rows("id > 2") == 8
+    after = lance.dataset(**address)
+    assert after.count_rows(filter="at > timestamp '1970-01-01 05:30:00.000004'") == 7
+    assert files_in(after, "_checks") == []
+
+
+def test_data_that_only_a_newer_library_reads_is_406_with_the_version_of_the_catalogs(catalog, table):
+    rows = pa.table({"id": [1]})
+    lance.write_dataset(rows, namespace_client=catalog.client(), table_id=table, data_storage_version="2.3")
     path = "%24".join(table)
     for operation, body in {
         "query": {"k": 1},

@@ -1,0 +1,99 @@
+import { CatalogError, type TableVersion } from "@tiltyard/protocol";
+import type { CommitParts } from "../commits/parts.ts";
+import { parseManifest } from "../commits/read.ts";
+import { branchOf } from "../domain/require.ts";
+import { newManifestCopy } from "../lance/version-names.ts";
+import { removeColons, restoreZones, zonedColumnsIn } from "../lance/zones.ts";
+import type { Location } from "../storage/location.ts";
+import type { TableView } from "./gateway.ts";
+
+/** A view that has temporary copies of manifests until it is disposed. */
+export interface ZonedView extends AsyncDisposable {
+  readonly view: TableView;
+}
+
+/**
+ * Returns a view of a table with zones such as `+05:30`, which Lance 12 cannot read. The library reads a copy of each
+ * manifest with zones such as `+0530`, and the zones of a manifest that it commits are restored before the commit.
+ */
+export function withPlainZones(
+  { storage }: Pick<CommitParts, "storage">,
+  location: Location,
+  view: TableView,
+): ZonedView {
+  /** The types of fields by id before the replacement of their zones. */
+  const types = new Map<number, string>();
+  const copies: string[] = [];
+  const readable = new Map<string, Promise<TableVersion>>();
+
+  function toReadable(version: TableVersion, branch: string): Promise<TableVersion> {
+    const { manifest_path: path } = version;
+    const known = readable.get(path) ?? copyOf(version, branch);
+    readable.set(path, known);
+    return known;
+  }
+
+  async function copyOf(version: TableVersion, branch: string): Promise<TableVersion> {
+    const objects = await storage.at(location);
+    return parseManifest(
+      (bytesMax) => objects.read(version.manifest_path, bytesMax),
+      async (found) => {
+        // The library reports that a manifest is missing.
+        if (found === undefined || zonedColumnsIn(found.bytes).length === 0) return version;
+        const copy = newManifestCopy(location, branch);
+        copies.push(copy);
+        const { plain, replaced } = removeColons(found.bytes);
+        for (const [id, type] of replaced) types.set(id, type);
+        await objects.create(copy, plain);
+        return { version: version.version, manifest_path: copy };
+      },
+    );
+  }
+
+  /** Deletes an object, or leaves it: the version is committed, or the call has an error of its own. */
+  async function tryToDelete(key: string): Promise<void> {
+    const objects = await storage.at(location);
+    await objects.delete(key).catch(() => undefined);
+  }
+
+  return {
+    view: {
+      ...view,
+      listTableVersions: async (request) => {
+        const { versions, ...page } = await view.listTableVersions(request);
+        const branch = branchOf(request);
+        return { ...page, versions: await Promise.all(versions.map((version) => toReadable(version, branch))) };
+      },
+      describeTableVersion: async (request) => {
+        const { version, ...more } = await view.describeTableVersion(request);
+        return { ...more, version: await toReadable(version, branchOf(request)) };
+      },
+      createTableVersion: async ({ manifest_size: _, e_tag: __, ...request }) => {
+        const objects = await storage.at(location);
+        const { manifest_path: staged } = request;
+        const restored = `${staged}-zones`;
+        await parseManifest(
+          (bytesMax) => objects.read(staged, bytesMax),
+          async (found) => {
+            if (found === undefined)
+              throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${staged}`);
+            await objects.create(restored, restoreZones(found.bytes, types));
+          },
+        );
+        try {
+          const created = await view.createTableVersion({ ...request, manifest_path: restored });
+          await tryToDelete(staged);
+          return created;
+        } catch (error) {
+          // A version in doubt may be recorded, and is finished with its manifest.
+          if (error instanceof CatalogError && error.kind !== "ServiceUnavailable") await tryToDelete(restored);
+          throw error;
+        }
+      },
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.allSettled(readable.values());
+      await Promise.all(copies.map(tryToDelete));
+    },
+  };
+}
