@@ -36,7 +36,8 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   if (got === 0) return undefined;
   if (prefix.toString("latin1").startsWith("ARROW1")) throw notArrow("it is an Arrow file. Send an Arrow stream");
   const length = prefix.readInt32LE(4);
-  if (got < prefixBytes || prefix.readUInt32LE(0) !== continuation || length < 0) throw notArrow("a message is broken");
+  if (got < prefixBytes || prefix.readUInt32LE(0) !== continuation || length < 0)
+    throw notArrow("a message is broken, or has the framing of Arrow before 0.15");
   if (length === 0) return undefined;
   if (length > headBytesMax) throw tooLarge(`the metadata of a message may have at most ${headBytesMax} bytes`);
   if (length % 8 !== 0) throw notArrow("a message is broken");

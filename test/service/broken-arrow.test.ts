@@ -182,6 +182,32 @@ test.each(Object.entries(compressed))("a stream with %s and a false length of a 
   expect((await catalog.call("insertIntoTable", { id }, { body: stream })).status).toBe(200);
 });
 
+/** A stream of pyarrow with `emit_dictionary_deltas`: its second batch adds a text to the dictionary of its first one. */
+const withDelta =
+  "/////5AAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAEAAAAvP///wQAAAABAAAAFAAAABAAGAAIAAYABwAMABAAFAAQAAAAAAABBRQAAABAAAAA" +
+  "HAAAAAQAAAAAAAAAAQAAAGQAAAAIAAgAAAAEAAgAAAAMAAAACAAMAAgABwAIAAAAAAAAAQgAAAAEAAQABAAAAAAAAAD/////qAAAABQAAAAAAAAA" +
+  "DAAUAAYABQAIAAwADAAAAAACBAAUAAAAGAAAAAAAAAAIAAoAAAAEAAgAAAAQAAAAAAAKABgADAAEAAgACgAAAEwAAAAQAAAAAgAAAAAAAAAAAAAA" +
+  "AwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAwAAAAAAAAAEAAAAAAAAAACAAAAAAAAAAAAAAABAAAAAgAAAAAAAAAAAAAAAAAAAAAAAAABAAAA" +
+  "AgAAAAAAAABhYgAAAAAAAP////+IAAAAFAAAAAAAAAAMABYABgAFAAgADAAMAAAAAAMEABgAAAAIAAAAAAAAAAAACgAYAAwABAAIAAoAAAA8AAAA" +
+  "EAAAAAIAAAAAAAAAAAAAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACAAAAAAAAAAAAAAABAAAAAgAAAAAAAAAAAAAAAAAAAAABAAAAAAAA" +
+  "/////7AAAAAUAAAAAAAAAAwAFgAGAAUACAAMAAwAAAAAAgQAGAAAABAAAAAAAAAAAAAKAA4AAAAIAAcACgAAAAAAAAEQAAAAAAAKABgADAAEAAgA" +
+  "CgAAAEwAAAAQAAAAAQAAAAAAAAAAAAAAAwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAgAAAAAAAAACAAAAAAAAAABAAAAAAAAAAAAAAABAAAA" +
+  "AQAAAAAAAAAAAAAAAAAAAAAAAAABAAAAYwAAAAAAAAD/////iAAAABQAAAAAAAAADAAWAAYABQAIAAwADAAAAAADBAAYAAAACAAAAAAAAAAAAAoA" +
+  "GAAMAAQACAAKAAAAPAAAABAAAAACAAAAAAAAAAAAAAACAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAgAAAAAAAAAAAAAAAQAAAAIAAAAAAAAA" +
+  "AAAAAAAAAAAAAgAAAAAAAP////8AAAAA";
+
+test("a stream with a delta dictionary or the framing before Arrow 0.15 is 400 with the reason", async () => {
+  const streams = {
+    "delta dictionary": Buffer.from(withDelta, "base64"),
+    "framing of Arrow before 0.15": tableToIPC(rows, "stream").subarray(4),
+  };
+  for (const [reason, body] of Object.entries(streams))
+    expect((await catalog.call("createTable", { id: [uniqueName("old")] }, { body })).error).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining(reason),
+    });
+});
+
 test("a body that is no Arrow stream is 400", async () => {
   const id = [uniqueName("none")];
   for (const body of [new Uint8Array(), Buffer.from("{}"), tableToIPC(rows, "file"), Buffer.alloc(1000, 0xff)])
