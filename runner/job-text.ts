@@ -18,9 +18,27 @@ export function asText(text: string): string {
 const installing = /Last \d+ lines of std(?:out|err):\n/;
 const installingLines = 6;
 
-/** Returns the first line of a message of Ray, and the last lines that pip or conda printed if the message has them. */
+/** The text of Ray about a process that exited with a code. A shell reports the signal 9 as 137, and Python as -9. */
+const exitCode = /^Job entrypoint command failed with exit code (-?\d+)/;
+
+const killed =
+  "The process of the job was killed by signal 9, probably because its node had no memory left: give that node more memory";
+/** The meaning of the exit codes of a process that could not report its end (job/tiltyard/job/__main__.py). */
+const meanings: Readonly<Record<string, string>> = {
+  "5": "The catalog accepted no heartbeat of the job for the length of its lease: check that Ray reaches the catalog, and that no other attempt has superseded this one",
+  "75": "The catalog did not respond to the process of the job: check that Ray reaches the catalog",
+  "137": killed,
+  "-9": killed,
+};
+
+/**
+ * Returns the first line of a message of Ray, and the last lines that pip or conda printed if the message has them.
+ * An exit code of a process of a job is replaced by its meaning.
+ */
 export function messageOfRay(message: string): string {
-  const [first = ""] = message.split("\n");
+  const [line = ""] = message.split("\n");
+  const [, code = ""] = exitCode.exec(line) ?? [];
+  const first = meanings[code] ?? line;
   const [, ...printed] = message.split(installing);
   const last = lastLinesOf(printed.join("\n")).split("\n").slice(-installingLines);
   return [first, ...last.map((line) => line.trim())].filter((line) => line !== "").join("\n");

@@ -102,6 +102,27 @@ test("deletes a job from its Ray an hour after its end", async () => {
   }
 });
 
+test.for([
+  ["5", "The catalog accepted no heartbeat of the job for the length of its lease: check that Ray reaches the catalog"],
+  ["75", "The catalog did not respond to the process of the job: check that Ray reaches the catalog"],
+  ["137", "probably because its node had no memory left: give that node more memory"],
+  ["-9", "probably because its node had no memory left: give that node more memory"],
+  ["1", "Job entrypoint command failed with exit code 1, last available logs"],
+])("explains the exit code %s of a process that could not report its end", async ([code, meaning]) => {
+  const dashboard = await startTestDashboard();
+  try {
+    const message = `Job entrypoint command failed with exit code ${code}, last available logs (truncated to 20,000 chars):\nlog`;
+    dashboard.script = () => ({ logs: [""], statuses: ["FAILED"], message });
+    const jobs = new JobsApi(dashboard.url, undefined);
+    const ray = async () => ({ dashboardUrl: dashboard.url, jobs });
+    const platform = new RayPlatform({ ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 0 });
+    await platform.start({ job: openJob("ns"), number: 1, apiKey: "k" });
+    expect((await platform.list())[0]?.message).toContain(meaning);
+  } finally {
+    await dashboard.stop();
+  }
+});
+
 test("shows what pip printed when Ray could not install the packages of an attempt", async () => {
   const dashboard = await startTestDashboard();
   try {
