@@ -125,7 +125,7 @@ test("no help text or error names a file of docs/, which installed packages do n
     /^(client|console|infra|lance-worker|protocol|runner|service)\/.*\.tsx?$/.test(path),
   );
   const named = programs.flatMap((path) => {
-    const code = textOf(path).replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, "");
+    const code = textOf(path).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
     return [...code.matchAll(/docs\/[\w/-]+\.md/g)].map(([file]) => `${path}: ${file}`);
   });
   expect(named).toEqual([]);
