@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+import re
 import tempfile
 import time
 import urllib.error
@@ -107,6 +108,20 @@ def test_a_rest_call_fills_a_udf_column_except_for_the_rows_whose_errors_are_rec
     lengths = {number: len(f"Film {number}") for number in range(ROWS)} | {1: None, ROWS: None}
     del lengths[3]
     assert values(catalog, films, "even_length") == [lengths[number] for number in sorted(lengths)]
+
+
+def test_a_function_that_returns_too_few_values_fails_its_job(catalog, runner, films):
+    @geneva.udf(data_type=pa.string())
+    def short(title: pa.Array) -> pa.Array:
+        return title[: len(title) - 1]
+
+    open_with_geneva(catalog, films).add_columns({"short": short})
+    found = ended(catalog, runner, backfill(catalog, films, "short"))
+    assert (found["status"], found["attempt"]) == ("Failed", 1)
+    reason = r"ValueError: the function short returned (\d+) values for (\d+) rows: return an array with a value or null for each row"
+    [(returned, rows)] = re.findall(reason, found["reason"])
+    assert int(returned) == int(rows) - 1
+    assert values(catalog, films, "short") == [None] * ROWS
 
 
 @pytest.mark.timeout(600)

@@ -18,11 +18,10 @@ def system_namespace() -> list[str]:
     return os.environ.get(SYSTEM_NAMESPACE, "__system").split("$")
 
 
-def with_error_policy(table: Any, parameters: JobParameters) -> Any:
-    """Returns the function of a column with the error policy of the request in place of its own."""
+def with_error_policy(function: Any, parameters: JobParameters) -> Any:
+    """Returns a function with the error policy of the request in place of its own."""
     import attrs
     from geneva.debug.error_store import fail_fast, resolve_on_error, skip_on_error
-    from geneva.runners.ray.pipeline import fetch_udf
 
     if parameters["error_policy"] == "skip":
         policy = skip_on_error(
@@ -30,7 +29,6 @@ def with_error_policy(table: Any, parameters: JobParameters) -> Any:
         )
     else:
         policy = fail_fast()
-    function = table._conn._packager.unmarshal(fetch_udf(table, parameters["column"]))
     return attrs.evolve(function, error_handling=resolve_on_error(policy))
 
 

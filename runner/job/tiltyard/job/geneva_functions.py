@@ -16,7 +16,14 @@ VIEW_QUERY = b"geneva::view::query"
 def require_workers_for_column(table: Any, column: str) -> None:
     """Raises JobError for a function that no worker has resources for. Unreadable functions fail later with Geneva's
     error."""
-    _require(f"the function of {column}", lambda: _of_column(table, column))
+    _require(f"the function of {column}", lambda: _present(function_of_column(table, column)))
+
+
+def function_of_column(table: Any, column: str) -> Any | None:
+    """Returns the function of a column; None if only its workers have the modules of it."""
+    from geneva.runners.ray.pipeline import fetch_udf
+
+    return table._conn._packager.unmarshal(fetch_udf(table, column))
 
 
 def require_workers_for_view(table: Any) -> None:
@@ -51,12 +58,6 @@ def _require(what: str, read: Callable[[], list[Any]]) -> None:
         return
     for function in functions:
         needs.require(what, needs.needs_of(function), found)
-
-
-def _of_column(table: Any, column: str) -> list[Any]:
-    from geneva.runners.ray.pipeline import fetch_udf
-
-    return _present(table._conn._packager.unmarshal(fetch_udf(table, column)))
 
 
 def _of_view(table: Any) -> list[Any]:

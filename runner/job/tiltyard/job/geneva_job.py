@@ -13,6 +13,7 @@ from tiltyard.job.geneva_errors import name_table_in_errors, with_error_policy
 from tiltyard.job.geneva_failed_rows import failed_rows
 from tiltyard.job.geneva_functions import (
     accept_functions_of_batches,
+    function_of_column,
     require_workers_for_column,
     require_workers_for_view,
 )
@@ -79,6 +80,8 @@ def backfill(job: Job, report: Report) -> Result:
     """Fills a UDF column where it is null, or where the request specifies. Continues from checkpoints of the same job
     id."""
     parameters = job.parameters
+    from tiltyard.job.geneva_checked_function import checked
+
     table = _open_table(job)
     require_workers_for_column(table, parameters["column"])
     arguments = _arguments(job, BACKFILL_ARGUMENTS)
@@ -94,8 +97,12 @@ def backfill(job: Job, report: Report) -> Result:
     if not CHECKPOINT_SIZES & arguments.keys():
         bound = checkpoint_size_max(table, parameters["column"])
         arguments.update({} if bound is None else {"max_checkpoint_size": bound})
-    if "error_policy" in parameters:
-        arguments["udf"] = with_error_policy(table, parameters)
+    function = function_of_column(table, parameters["column"])
+    if function is not None and "error_policy" in parameters:
+        arguments["udf"] = checked(with_error_policy(function, parameters))
+    # Geneva accepts no function for one of several columns that share a function.
+    elif function is not None and table._get_unpack_backfill_context(parameters["column"]) is None:
+        arguments["udf"] = checked(function)
 
     def run(fitted: dict[str, Any]) -> None:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
