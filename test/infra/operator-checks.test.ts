@@ -77,6 +77,45 @@ test.each([
   else await expect(check).rejects.toThrow(refusal);
 });
 
+/** Checks the creation of the operator in the namespace `features`, next to one that watches the namespace of a team, too. */
+async function checkRenamed(isPreview: boolean, itsNamespace: string, owner: string): Promise<void> {
+  await setMocks(
+    { newResource: ({ name }) => ({ id: name, state: {} }), call: () => ({}) },
+    "tiltyard",
+    "dev",
+    isPreview,
+  );
+  const operator = {
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "kuberay-operator", namespace: itsNamespace } },
+    spec: { template: { spec: { containers: [{ args: ["--watch-namespace", `${itsNamespace},vision`] }] } } },
+  };
+  const live = {
+    find: async (apiVersion: string, kind: string, name: string) =>
+      kind === "Namespace"
+        ? { apiVersion, kind, metadata: { name, labels: { "tiltyard.dev/stack": owner } } }
+        : undefined,
+    list: async () => [operator],
+    disown: async () => {},
+  };
+  await refuseSecondOperator(["features", "vision"], labels)(live, release);
+}
+
+test("a preview accepts the operator of the stack's former namespace, which the up deletes first", async () => {
+  await expect(checkRenamed(true, "lancedb", "organization.tiltyard.dev")).resolves.toBeUndefined();
+  const { one } = await deployed("existing");
+  expect(one("kubernetes:helm.sh/v3:Release").deleteBeforeReplace).toBe(true);
+});
+
+test.each([
+  ["an up that has not deleted it", false, "lancedb", "organization.tiltyard.dev"],
+  ["the preview of another stack", true, "lancedb", "organization.tiltyard.other"],
+  ["a preview of its own namespace, where an interrupted up left it", true, "features", "organization.tiltyard.dev"],
+])("an operator that watches the namespace of a team is refused in %s", async (_, isPreview, namespace, owner) => {
+  await expect(checkRenamed(isPreview, namespace, owner)).rejects.toThrow(
+    `the KubeRay operator ${namespace}/kuberay-operator watches features, vision already`,
+  );
+});
+
 test("an operator that the cluster manages itself is refused a second one", async () => {
   const managed = { "addonmanager.kubernetes.io/mode": "Reconcile" };
   await expect(check(undefined, managed)).rejects.toThrow("Set operator: {source: none}");

@@ -18,6 +18,7 @@ export interface Asked {
   readonly custom: boolean;
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
+  readonly deleteBeforeReplace: boolean;
   readonly ignoreChanges: readonly string[];
   /** The id of an adopted object; empty for a created one. */
   readonly importId: string;
@@ -190,6 +191,7 @@ function askedOf(request: Request, urn: string): Asked {
     custom: request.getCustom?.() === true,
     protect: request.getProtect?.() === true,
     retainOnDelete: request.getRetainondelete?.() === true,
+    deleteBeforeReplace: request.getDeletebeforereplace?.() === true,
     importId: text("getImportid"),
     ignoreChanges: list("getIgnorechangesList"),
     hooks: hooksOf(request)?.getBeforeCreateList() ?? [],

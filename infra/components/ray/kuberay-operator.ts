@@ -81,6 +81,8 @@ export class KubeRayOperator extends pulumi.ComponentResource {
         {
           ...inCluster,
           dependsOn: [...before, ...known],
+          // The chart creates roles in all namespaces, among them those that the former operator watches, too.
+          deleteBeforeReplace: true,
           hooks: { beforeCreate: [onlyOne] },
         },
       );

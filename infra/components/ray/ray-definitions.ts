@@ -1,9 +1,9 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { CreationCheck } from "../cluster-provider.ts";
-import type { OwnedObject } from "../ownership.ts";
+import { type OwnedObject, stackId, stackLabel } from "../ownership.ts";
 import type { Definition } from "./chart-definitions.ts";
 
 /**
@@ -34,7 +34,11 @@ export function createDefinitions(
 
 const addonMode = "addonmanager.kubernetes.io/mode";
 
-/** Refuses a second operator for the namespaces: both would reconcile the same Ray clusters. */
+/**
+ * Refuses a second operator for the namespaces: both would reconcile the same Ray clusters.
+ *
+ * @param namespaces The namespaces of Ray clusters. The operator is in the first one.
+ */
 export function refuseSecondOperator(namespaces: readonly string[], labels: Readonly<Record<string, string>>) {
   const check: CreationCheck = async (live) => {
     const definition = await live.find("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
@@ -42,7 +46,9 @@ export function refuseSecondOperator(namespaces: readonly string[], labels: Read
       throw new Error(
         "the cluster has a KubeRay operator of its own, such as the Ray add-on of GKE. Set operator: {source: none}",
       );
-    const operators = await operatorsIn(live, labels);
+    const found = await operatorsIn(live, labels);
+    const areReplaced = await Promise.all(found.map((each) => isReplaced(each, namespaces, live)));
+    const operators = found.filter((_, index) => areReplaced[index] !== true);
     const watching = await Promise.all(operators.map(async (each) => ({ each, watched: await watchedBy(each, live) })));
     const other = watching.find(
       ({ watched }) => watched === undefined || watched.some((namespace) => namespaces.includes(namespace)),
@@ -74,6 +80,17 @@ async function operatorsIn(
 ): Promise<readonly OperatorDeployment[]> {
   const selector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
   return live.list("apps/v1", "Deployment", selector.join());
+}
+
+/**
+ * Reports whether an operator is that of the stack's former namespace. An `up` that renames the namespace deletes it before
+ * this check, but a preview does not.
+ */
+async function isReplaced({ metadata }: OwnedObject, namespaces: readonly string[], live: Live): Promise<boolean> {
+  const { namespace = "" } = metadata;
+  if (!pulumi.runtime.isDryRun() || namespace === namespaces[0]) return false;
+  const itsNamespace = await live.find("v1", "Namespace", namespace);
+  return itsNamespace?.metadata.labels?.[stackLabel] === stackId();
 }
 
 interface ConfigMap extends OwnedObject {
