@@ -78,11 +78,15 @@ export function Attempts({ job, query }: Pick<Props, "job"> & { readonly query: 
                 timeOf(attempt.started_at_millis),
                 lasted(attempt),
                 <span class="reason">{attempt.reason ?? ""}</span>,
-                Object.entries(attempt.platform).map(([name, text]) => (
-                  <div key={name}>
-                    {words(name)}: <Mono>{text}</Mono>
+                Object.keys(attempt.platform).length > 0 && (
+                  <div>
+                    {Object.entries(attempt.platform).map(([name, text]) => (
+                      <div key={name}>
+                        {words(name)}: <Mono>{text}</Mono>
+                      </div>
+                    ))}
                   </div>
-                )),
+                ),
               ]}
               detail={({ lines }) => lines.length > 0 && <Lines text={lines.join("\n")} />}
             />

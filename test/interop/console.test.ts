@@ -1427,7 +1427,11 @@ describe("the page", () => {
     await inspect("sign-in without a key");
     await signIn(page);
     const job = await openJob(["studio", "scenes"]);
-    await job.begin();
+    // The names are those of a runner with a local Ray.
+    await job.begin({
+      ray_submission_id: "tiltyard-standby-19076756-d647-4e9d-a1a8-f88d3449228b",
+      ray_address: "http://127.0.0.1:20863",
+    });
     await job.beat({ log_tail: "one\ntwo", progress: { rows_total: 10, rows_committed: 4 } });
     await recordError(job.route.slice("job/".length).split("/").join("$"));
     for (const route of routes) {
