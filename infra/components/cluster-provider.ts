@@ -10,6 +10,7 @@ import {
   otherDeployment,
   recommendedLabels,
   refusalOf,
+  type StackComponent,
   stackId,
   stackLabel,
 } from "./ownership.ts";
@@ -197,16 +198,20 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 
   /** Returns options that mark the objects below a component as the stack's and check them before their creation. */
-  owned<Options extends pulumi.ResourceOptions>(options?: Options) {
-    return { ...options, transformations: [...(options?.transformations ?? []), this.#own] } as Options;
+  owned<Options extends pulumi.ResourceOptions>(component: StackComponent, options?: Options) {
+    const own: pulumi.ResourceTransformation = (args) => this.#own(component, args);
+    return { ...options, transformations: [...(options?.transformations ?? []), own] } as Options;
   }
 
-  readonly #own: pulumi.ResourceTransformation = ({ type, name, props, opts }) => {
+  #own(
+    component: StackComponent,
+    { type, name, props, opts }: pulumi.ResourceTransformationArgs,
+  ): pulumi.ResourceTransformationResult | undefined {
     if (!type.startsWith("kubernetes:") || props.metadata === undefined || type === sharedType) return undefined;
     const check = opts.retainOnDelete === true ? this.#retained : this.#created;
     const hooks = opts.hooks ?? {};
     return {
-      props: { ...props, metadata: this.#marked(type, props.metadata, urnOf(name, type, opts.parent)) },
+      props: { ...props, metadata: this.#marked(component, type, props.metadata, urnOf(name, type, opts.parent)) },
       opts: {
         ...opts,
         hooks: {
@@ -216,16 +221,20 @@ export class ClusterProvider extends kubernetes.Provider {
         },
       },
     };
-  };
+  }
 
-  #marked(type: string, metadata: Metadata, urn: Promise<string>): Metadata {
+  #marked(component: StackComponent, type: string, metadata: Metadata, urn: Promise<string>): Metadata {
     const marks = {
       ...{ [annotations.urn]: urn, [annotations.deployment]: this.deployment },
       ...(this.#cluster !== undefined && { [annotations.cluster]: this.#cluster }),
     };
     return {
       ...metadata,
-      labels: { ...recommendedLabels(type.split(":").at(-1) ?? ""), ...metadata.labels, [stackLabel]: stackId() },
+      labels: {
+        ...recommendedLabels(type.split(":").at(-1) ?? "", component),
+        ...metadata.labels,
+        [stackLabel]: stackId(),
+      },
       annotations: pulumi.output<Metadata | undefined>(metadata.annotations).apply((given) => ({ ...given, ...marks })),
     };
   }

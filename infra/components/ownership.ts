@@ -1,16 +1,32 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import * as pulumi from "@pulumi/pulumi";
 
 /** The label of every Kubernetes object of a stack. Its value names the stack. */
 export const stackLabel = "tiltyard.dev/stack";
 
+/** A part of a stack, by which its objects are labelled. */
+export type StackComponent = "catalog" | "cluster" | "ray" | "runner";
+
+const { version }: { readonly version: string } = JSON.parse(
+  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+);
+
 /**
- * The labels that tools expect of the objects of a stack. Objects that a person may have created keep their own.
+ * Returns the labels that tools expect of the objects of a stack. Objects that a person may have created keep their own.
+ * No selector has them, because the version changes. Objects that a selector finds replace the name.
  * https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
  */
-export function recommendedLabels(kind: string): Readonly<Record<string, string>> {
+export function recommendedLabels(kind: string, component: StackComponent): Readonly<Record<string, string>> {
   if (adoptedKinds.includes(kind)) return {};
-  return { "app.kubernetes.io/part-of": "tiltyard", "app.kubernetes.io/managed-by": "pulumi" };
+  return {
+    "app.kubernetes.io/name": `tiltyard-${component}`,
+    "app.kubernetes.io/instance": stackId(),
+    "app.kubernetes.io/component": component,
+    "app.kubernetes.io/version": version,
+    "app.kubernetes.io/part-of": "tiltyard",
+    "app.kubernetes.io/managed-by": "pulumi",
+  };
 }
 
 export const annotations = {

@@ -63,20 +63,45 @@ test("a stateful set names its pods by a service without an address", async () =
   expect(headless?.spec).toMatchObject({ clusterIP: "None", selector: spec.selector.matchLabels });
 });
 
-test("objects of a stack have the labels that tools expect, except what a person may have created", async () => {
+test.each([
+  ["existing", ["catalog", "ray", "runner"]],
+  ["gke", ["catalog", "ray", "runner"]],
+  ["eks", ["catalog", "cluster", "ray", "runner"]],
+])(
+  "objects of a stack on %s have the labels that tools expect, except what a person may have created",
+  async (variant, components) => {
+    const { resources } = await deployed(variant, variant === "existing" ? { teams } : {});
+    const objects = resources.filter(({ type, inputs }) => type.startsWith("kubernetes:") && inputs.metadata);
+    const [adopted, own] = [true, false].map((isAdopted) =>
+      objects.filter(({ type }) => /:(Namespace|PersistentVolumeClaim)$/.test(type) === isAdopted),
+    );
+    expect(own?.length).toBeGreaterThan(20);
+    const definitions = /:CustomResourceDefinition$/;
+    const labelled = (own ?? []).filter(({ type }) => !definitions.test(type));
+    for (const { inputs, urn } of labelled)
+      expect(inputs.metadata.labels, urn).toMatchObject({
+        "app.kubernetes.io/name": expect.stringMatching(/^tiltyard-/),
+        "app.kubernetes.io/instance": "organization.tiltyard.test",
+        "app.kubernetes.io/version": expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        "app.kubernetes.io/part-of": "tiltyard",
+        "app.kubernetes.io/managed-by": "pulumi",
+      });
+    const found = new Set(labelled.map(({ inputs }) => inputs.metadata.labels["app.kubernetes.io/component"]));
+    expect([...found].toSorted()).toEqual(components);
+    for (const { inputs } of adopted ?? [])
+      expect(inputs.metadata.labels).not.toHaveProperty("app.kubernetes.io/managed-by");
+  },
+);
+
+test("selectors have no label that changes with a version or a stack", async () => {
   const { resources } = await deployed("existing", { teams });
-  const objects = resources.filter(({ type, inputs }) => type.startsWith("kubernetes:") && inputs.metadata);
-  const [adopted, own] = [true, false].map((isAdopted) =>
-    objects.filter(({ type }) => /:(Namespace|PersistentVolumeClaim)$/.test(type) === isAdopted),
-  );
-  expect(own?.length).toBeGreaterThan(20);
-  for (const { inputs } of own ?? [])
-    expect(inputs.metadata.labels).toMatchObject({
-      "app.kubernetes.io/part-of": "tiltyard",
-      "app.kubernetes.io/managed-by": "pulumi",
-    });
-  for (const { inputs } of adopted ?? [])
-    expect(inputs.metadata.labels).not.toHaveProperty("app.kubernetes.io/managed-by");
+  const selectors = resources.flatMap(({ inputs: { spec } = {} }) => [
+    ...Object.keys(spec?.selector?.matchLabels ?? {}),
+    ...Object.keys(spec?.podSelector?.matchLabels ?? {}),
+  ]);
+  expect(selectors).toContain("app.kubernetes.io/name");
+  const recommended = selectors.filter((label) => label.startsWith("app.kubernetes.io/"));
+  expect(new Set(recommended)).toEqual(new Set(["app.kubernetes.io/name"]));
 });
 
 test("a runner that hangs is restarted, by the file that its arguments name", async () => {

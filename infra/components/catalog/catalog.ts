@@ -62,7 +62,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
   readonly backupsUri: pulumi.Output<string> | undefined;
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:Catalog", name, {}, args.cluster.kubernetes.owned(options));
+    super("tiltyard:infra:Catalog", name, {}, args.cluster.kubernetes.owned("catalog", options));
     const {
       cluster,
       platform,

@@ -88,7 +88,11 @@ export function createVolumes(name: string, context: AddonContext) {
           allowVolumeExpansion: true,
           reclaimPolicy: "Delete",
         },
-        context.kubernetes.owned({ parent: context.parent, provider: context.kubernetes, dependsOn: [driver] }),
+        context.kubernetes.owned("cluster", {
+          parent: context.parent,
+          provider: context.kubernetes,
+          dependsOn: [driver],
+        }),
       ),
   };
 }

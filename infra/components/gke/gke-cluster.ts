@@ -152,7 +152,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
         volumeBindingMode: "WaitForFirstConsumer",
         allowVolumeExpansion: true,
       },
-      this.kubernetes.owned({ parent: this, provider: this.kubernetes }),
+      this.kubernetes.owned("cluster", { parent: this, provider: this.kubernetes }),
     );
     return { className, made: [made] };
   }

@@ -105,7 +105,7 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
   readonly priorities: readonly pulumi.Resource[];
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:RayPlatform", name, {}, args.cluster.kubernetes.owned(options));
+    super("tiltyard:infra:RayPlatform", name, {}, args.cluster.kubernetes.owned("ray", options));
     const settings: RayPlatformSettings = { ...defaults, ...args };
     const { namespace, serviceAccount, cluster, rayLogs, kueue } = settings;
     const { head, control } = priorityClasses(namespace);

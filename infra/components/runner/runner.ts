@@ -44,7 +44,7 @@ export class Runner extends pulumi.ComponentResource {
   readonly rayClusters: readonly string[];
 
   constructor(name: string, args: RunnerArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:Runner", name, {}, args.cluster.kubernetes.owned(options));
+    super("tiltyard:infra:Runner", name, {}, args.cluster.kubernetes.owned("runner", options));
     const { cluster, platform, catalog, parameters = {}, ...given } = args;
     const place = { cluster, platform, catalog, parameters, settings: { ...runnerDefaults, ...given } };
     this.rayClusters = Object.keys(place.settings.rayClusters);
