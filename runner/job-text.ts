@@ -25,7 +25,7 @@ const killed =
   "The process of the job was killed by signal 9, probably because its node had no memory left: give that node more memory";
 /** The meaning of the exit codes of a process that could not report its end (job/tiltyard/job/__main__.py). */
 const meanings: Readonly<Record<string, string>> = {
-  "5": "The catalog accepted no heartbeat of the job for the length of its lease: check that Ray reaches the catalog, and that no other attempt has superseded this one",
+  "5": "The catalog accepted no further heartbeat of the process: check that Ray reaches the catalog, that its opener may still write the table, and that no other attempt has superseded this one",
   "75": "The catalog did not respond to the process of the job: check that Ray reaches the catalog",
   "137": killed,
   "-9": killed,

@@ -103,7 +103,7 @@ test("deletes a job from its Ray an hour after its end", async () => {
 });
 
 test.for([
-  ["5", "The catalog accepted no heartbeat of the job for the length of its lease: check that Ray reaches the catalog"],
+  ["5", "The catalog accepted no further heartbeat of the process: check that Ray reaches the catalog"],
   ["75", "The catalog did not respond to the process of the job: check that Ray reaches the catalog"],
   ["137", "probably because its node had no memory left: give that node more memory"],
   ["-9", "probably because its node had no memory left: give that node more memory"],

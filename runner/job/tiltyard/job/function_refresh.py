@@ -276,7 +276,7 @@ class Refresh:
 
     def _require_few(self, failed: int, rows: int) -> None:
         if failed > FAILED_SHARE_MAX * rows:
-            raise JobError(f"{failed} of {rows} rows failed, more than {FAILED_SHARE_MAX:.0%}: {self._first_error}")
+            raise JobError(f"{failed:,} of {rows:,} rows failed, more than {FAILED_SHARE_MAX:.0%}: {self._first_error}")
 
     def _is_commit_due(self) -> bool:
         waited = time.monotonic() - self._committed_at

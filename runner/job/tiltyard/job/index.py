@@ -88,7 +88,7 @@ def _model_of(dataset: Any, job: Job, index_type: str, rows: int) -> dict[str, A
     if not index_type.endswith("_PQ"):
         return model
     if rows < PQ_CENTROIDS:
-        raise JobError(f"{index_type} needs {PQ_CENTROIDS} rows at least, and the table has {rows}: use IVF_FLAT")
+        raise JobError(f"{index_type} needs {PQ_CENTROIDS} rows at least, and the table has {rows:,}: use IVF_FLAT")
     pq = builder.train_pq(ivf, job.parameters.get("num_sub_vectors"), sample_rate=_sample_rate(rows, PQ_CENTROIDS))
     return {**model, "pq_codebook": pq.codebook, "num_sub_vectors": pq.num_subvectors}
 
