@@ -5,22 +5,25 @@ import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 const catalog = useCatalog();
 
-/** Returns an Arrow stream that ends when `release` is called. */
-function heldStream(): { readonly body: ReadableStream<Uint8Array>; readonly release: () => void } {
+/** Returns an Arrow stream that ends when `release` is called, and the time at which all but its last byte was read. */
+function heldStream() {
   const bytes = arrowStream(films);
-  const { promise, resolve } = Promise.withResolvers<void>();
+  const read = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
   async function* chunks() {
     yield bytes.slice(0, bytes.length - 1);
-    await promise;
+    read.resolve();
+    await end.promise;
     yield bytes.slice(bytes.length - 1);
   }
-  return { body: ReadableStream.from(chunks()), release: resolve };
+  return { body: ReadableStream.from(chunks()), read: read.promise, release: end.resolve };
 }
 
 /** Starts a request that has opened the latest version of a branch and waits for its last byte. */
 async function start(name: "insertIntoTable" | "mergeInsertIntoTable", request: Readonly<Record<string, unknown>>) {
-  const { body, release } = heldStream();
+  const { body, read, release } = heldStream();
   const changed = catalog.call(name, request, { body });
+  await read;
   // This request waits for the same child.
   await catalog.call("countTableRows", request);
   return async () => {
