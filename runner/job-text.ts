@@ -1,5 +1,6 @@
 /** The texts of Kubernetes, Ray and programs, as a job of the catalog stores them. */
 import { stripVTControlCharacters } from "node:util";
+import { ownValue } from "@tiltyard/protocol";
 
 const logLines = 40;
 const lengthMax = 4_000;
@@ -38,7 +39,7 @@ const meanings: Readonly<Record<string, string>> = {
 export function messageOfRay(message: string): string {
   const [line = ""] = message.split("\n");
   const [, code = ""] = exitCode.exec(line) ?? [];
-  const first = meanings[code] ?? line;
+  const first = ownValue(meanings, code) ?? line;
   const [, ...printed] = message.split(installing);
   const last = lastLinesOf(printed.join("\n")).split("\n").slice(-installingLines);
   return [first, ...last.map((line) => line.trim())].filter((line) => line !== "").join("\n");
