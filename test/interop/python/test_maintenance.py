@@ -100,7 +100,7 @@ def test_an_index_of_vectors_is_built_from_segments_that_share_a_model(catalog, 
 def test_a_clock_that_is_ahead_deletes_no_versions(ahead):
     now, later = 1_800_000_000, 1_834_560_000
     started_at_millis = (later if ahead == "catalog" else now) * 1_000
-    job = Job("j", "CleanUpTable", ["t"], {"older_than_seconds": "60"}, Connection("", ""), started_at_millis, 1, "c")
+    job = Job("j", "CleanUpTable", ["t"], {"older_than_seconds": 60}, Connection("", ""), started_at_millis, 1, "c")
     assert expiry_millis(job, later if ahead == "node" else now) == (now - 60) * 1_000
 
 
