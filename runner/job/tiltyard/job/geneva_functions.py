@@ -13,10 +13,9 @@ VIEW_CHUNKER = b"geneva::view::chunker"
 VIEW_QUERY = b"geneva::view::query"
 
 
-def require_workers_for_column(table: Any, column: str) -> None:
-    """Raises JobError for a function that no worker has resources for. Unreadable functions fail later with Geneva's
-    error."""
-    _require(f"the function of {column}", lambda: _present(function_of_column(table, column)))
+def require_workers_for_column(column: str, function: Any | None) -> None:
+    """Raises JobError for a function that no worker has resources for."""
+    _require(f"the function of {column}", lambda: _present(function))
 
 
 def function_of_column(table: Any, column: str) -> Any | None:

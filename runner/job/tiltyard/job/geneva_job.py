@@ -83,7 +83,8 @@ def backfill(job: Job, report: Report) -> Result:
     from tiltyard.job.geneva_checked_function import checked
 
     table = _open_table(job)
-    require_workers_for_column(table, parameters["column"])
+    function = function_of_column(table, parameters["column"])
+    require_workers_for_column(parameters["column"], function)
     arguments = _arguments(job, BACKFILL_ARGUMENTS)
     source_version = table.version
     failed = failed_rows(job, table) if "failed_rows_of" in parameters else None
@@ -97,7 +98,6 @@ def backfill(job: Job, report: Report) -> Result:
     if not CHECKPOINT_SIZES & arguments.keys():
         bound = checkpoint_size_max(table, parameters["column"])
         arguments.update({} if bound is None else {"max_checkpoint_size": bound})
-    function = function_of_column(table, parameters["column"])
     if function is not None and "error_policy" in parameters:
         arguments["udf"] = checked(with_error_policy(function, parameters))
     # Geneva accepts no function for one of several columns that share a function.
