@@ -275,6 +275,29 @@ def test_an_interrupted_refresh_repeats_only_uncommitted_parts(make, monkeypatch
     assert (table.counts(), table.count_calls()) == ((60, 0), 46 + 60)
 
 
+KILLED = '''
+import os, signal
+def f(value):
+    call(value)
+    if value == 45 and (ALWAYS or not os.path.exists(MARK)):
+        open(MARK, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value * 2
+'''
+
+
+def test_another_process_of_a_function_computes_the_rows_of_a_killed_one(make, tmp_path, monkeypatch):
+    commit_each_part(monkeypatch)
+    source = KILLED.replace("MARK", repr(str(tmp_path / "killed")))
+    table = make(source.replace("ALWAYS", "False"))
+    assert table.counts() == (100, 0)
+    assert (table.values(), table.count_calls()) == ([2.0 * number for number in range(100)], 106)
+    table = make(source.replace("ALWAYS", "True"))
+    with pytest.raises(JobError, match="was killed by the signal SIGKILL: is the memory of the worker exhausted?"):
+        table.refresh()
+    assert table.count_calls() == 40 + 3 * 6
+
+
 def test_a_refresh_with_many_failed_rows_fails(make):
     source = "def f(value):\n    if value % 10 == 0: raise LookupError(f'no {value}')\n    return value\n"
     table = make(source)

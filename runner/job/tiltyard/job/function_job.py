@@ -243,7 +243,7 @@ class RayPool:
             actor, version, pieces = self._running.pop(done)
             try:
                 part: Part = ray.get(done)
-            except ray.exceptions.RayActorError as error:
+            except (ray.exceptions.RayActorError, ray.exceptions.OutOfMemoryError) as error:
                 self._lost += 1
                 if self._lost > LOST_WORKERS_MAX:
                     raise

@@ -37,8 +37,13 @@ class Limits:
     call_seconds: float = CALL_SECONDS_MAX
 
 
+class FunctionKilled(child.FunctionFailure):
+    """The child was killed from outside, for example because the memory was exhausted."""
+
+
 class FunctionProcess:
-    """Starts the child and calls its function. Raises child.FunctionFailure when it cannot answer.
+    """Starts the child and calls its function. Raises child.FunctionFailure when it cannot answer, and
+    FunctionKilled if another process of it may do so.
 
     The child gets no environment except the function's own, no open files except its pipes, and an own session, which
     is killed as a whole.
@@ -125,7 +130,7 @@ class FunctionProcess:
         except (EOFError, OSError):
             if time.monotonic() - asked_at >= seconds:
                 raise self._broken(f"did not answer within {seconds:g} seconds") from None
-            raise self._broken(self._ending()) from None
+            raise self._ended() from None
         finally:
             timer.cancel()
         if answered == child.FAILED:
@@ -135,20 +140,22 @@ class FunctionProcess:
             raise self._broken(f"answered {answered!r} instead of {expected!r}")
         return answer
 
-    def _ending(self) -> str:
+    def _ended(self) -> child.FunctionFailure:
         try:
             code = self._process.wait(END_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            return "closed its pipe"
+            return self._broken("closed its pipe")
         if code >= 0:
-            return f"exited with code {code}"
-        memory = ": is the memory of the worker exhausted?" if code == -signal.SIGKILL else ""
-        return f"was killed by the signal {signal.Signals(-code).name}{memory}"
+            return self._broken(f"exited with code {code}")
+        if code == -signal.SIGKILL:
+            what = "was killed by the signal SIGKILL: is the memory of the worker exhausted?"
+            return self._broken(what, FunctionKilled)
+        return self._broken(f"was killed by the signal {signal.Signals(-code).name}")
 
-    def _broken(self, what: str) -> child.FunctionFailure:
+    def _broken(self, what: str, kind: type[child.FunctionFailure] = child.FunctionFailure) -> child.FunctionFailure:
         self._kill()
         lines = "\n".join(self._lines)
-        return child.FunctionFailure(f"the process of {self._title} {what}" + (f"\n{lines}" if lines else ""))
+        return kind(f"the process of {self._title} {what}" + (f"\n{lines}" if lines else ""))
 
     def _kill(self) -> None:
         self._closed = True

@@ -10,8 +10,11 @@ from typing import Any
 
 from tiltyard.job.function_child import FunctionFailure, Start
 from tiltyard.job.function_environment import Environment, Requirements
-from tiltyard.job.function_process import FunctionProcess
+from tiltyard.job.function_process import FunctionKilled, FunctionProcess
 from tiltyard.job.function_state import offset_of
+
+# The number of processes that may be killed by the same part, for example because it needs too much memory.
+KILLS_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -82,14 +85,18 @@ class Worker:
     def compute(self, version: int, pieces: Sequence[Piece]) -> Part:
         if self._dataset is None or self._dataset.version != version:
             self._dataset = self._open_version(version)
-        try:
-            if self._process is None:
-                self._process = self._started()
-            begun = time.monotonic()
-            computed = [self._compute(self._process, piece) for piece in pieces]
-        except FunctionFailure as failure:
-            return Part(failure=str(failure))
-        return Part(computed, time.monotonic() - begun)
+        kills = 0
+        while True:
+            try:
+                return self._part_of(pieces)
+            except FunctionKilled as failure:
+                self._process = None
+                kills += 1
+                if kills == KILLS_MAX:
+                    return Part(failure=str(failure))
+                print(f"{failure}\nAnother process computes these rows again.", flush=True)
+            except FunctionFailure as failure:
+                return Part(failure=str(failure))
 
     def close(self) -> None:
         if self._process is not None:
@@ -102,9 +109,17 @@ class Worker:
         environment = {**_visible_gpu(), **spec.environment} if spec.gpu else spec.environment
         if spec.requirements is None:
             return FunctionProcess(spec.start, environment, secrets=self._secrets)
-        self._environment = Environment(spec.requirements)
+        if self._environment is None:
+            self._environment = Environment(spec.requirements)
         python = self._environment.python
         return FunctionProcess(spec.start, environment, secrets=self._secrets, python=python)
+
+    def _part_of(self, pieces: Sequence[Piece]) -> Part:
+        if self._process is None:
+            self._process = self._started()
+        begun = time.monotonic()
+        computed = [self._compute(self._process, piece) for piece in pieces]
+        return Part(computed, time.monotonic() - begun)
 
     def _compute(self, process: FunctionProcess, piece: Piece) -> Computed:
         import pyarrow as pa
