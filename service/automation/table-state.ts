@@ -4,7 +4,7 @@ import { readManifest, requireVersion } from "../commits/read.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { autoBackfillColumns } from "../geneva/virtual-column.ts";
-import { columnMetadataOf, type Fragment, fragmentsOf, highestFragmentOf } from "../lance/manifest.ts";
+import type { Fragment } from "../lance/manifest.ts";
 import { type Automation, putAutomation, type Seen } from "../store/automations.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -22,13 +22,12 @@ export interface TableState extends Seen {
 /** Returns the state of the latest version. @throws CatalogError TableVersionNotFound, Unsupported */
 export async function stateOf(parts: CommitParts, table: TableRecord): Promise<TableState> {
   const latest = await requireVersion(parts, { table, branch: mainBranch }, undefined);
-  return readManifest(parts, table, latest, (manifest) => {
-    const columns = columnMetadataOf(manifest);
+  return readManifest(parts, table, latest, ({ columnMetadata: columns, fragments, highestFragment }) => {
     const intervals = [...columns].map(([name, metadata]) => [name, refreshIntervalOf(metadata)] as const);
     return {
       version: latest.version,
-      fragment: highestFragmentOf(manifest),
-      fragments: fragmentsOf(manifest),
+      fragment: highestFragment,
+      fragments,
       autoBackfill: autoBackfillColumns(columns),
       refreshIntervals: new Map(intervals.flatMap(([name, each]) => (each === undefined ? [] : [[name, each]]))),
     };

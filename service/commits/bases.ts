@@ -1,6 +1,7 @@
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
-import { basePathsOf, isLanceFile } from "../lance/manifest.ts";
+import { Manifest } from "../lance/manifest.ts";
 import { versionsFolder } from "../lance/version-names.ts";
+import { type ZonedColumn, zonedColumnsOf } from "../lance/zones.ts";
 import { contains, type Location, parseLocation } from "../storage/location.ts";
 import { isReadable } from "../tables/bases.ts";
 import type { CommitParts } from "./parts.ts";
@@ -13,7 +14,7 @@ export interface ManifestFile {
 }
 
 /**
- * Checks that the caller may read the folders outside its table that a version has files in, which `foreignBasesOf`
+ * Checks that the caller may read the folders outside its table that a version has files in, which `readContent`
  * returned. A manifest may name such folders, as that of a shallow clone or of a table with bases does. The catalog and
  * jobs would read those folders for every reader of the table.
  *
@@ -33,39 +34,40 @@ export async function requireReadable(
       );
 }
 
-/** Returns the folders outside its table that a manifest names. @throws CatalogError InvalidInput */
-export async function foreignBasesOf(
-  parts: Pick<CommitParts, "storage">,
-  file: ManifestFile,
-): Promise<readonly Location[]> {
-  return readManifestFile(parts, file, (bytes) => (bytes === undefined ? [] : foreignBasesIn(bytes, file)));
+/** The content of a version that the catalog needs before the library opens it. */
+export interface VersionContent {
+  /** The folders outside the table that contain files of the version. */
+  readonly foreign: readonly Location[];
+  /** The columns that Lance 12 cannot read without `withPlainZones`. */
+  readonly zoned: readonly ZonedColumn[];
 }
 
-/** Reads a manifest by its name. @param parse Is like that of `parseManifest`; its argument is undefined without the file. */
-export async function readManifestFile<Result>(
+/** Reads a manifest by its name. A missing one has no content. @throws CatalogError InvalidInput, Unsupported */
+export async function readContent(
   { storage }: Pick<CommitParts, "storage">,
   { location, branch, name }: ManifestFile,
-  parse: (manifest: Uint8Array | undefined) => Result | Promise<Result>,
-): Promise<Result> {
+): Promise<VersionContent> {
   const key = `${versionsFolder(location, branch)}/${name}`;
   const objects = await storage.at(location);
   return parseManifest(
     (bytesMax) => objects.read(key, bytesMax),
-    (found) => parse(found?.bytes),
+    (found) => {
+      const manifest = parsed(found?.bytes ?? new Uint8Array(), name);
+      return { foreign: foreignBasesIn(manifest, location), zoned: zonedColumnsOf(manifest) };
+    },
   );
 }
 
-/** Returns the folders outside its table that the content of a manifest names, like `foreignBasesOf`. */
-export function foreignBasesIn(bytes: Uint8Array, { location, name }: Pick<ManifestFile, "location" | "name">) {
-  const bases = pathsIn(bytes, name).map((path) => parseLocation(path));
-  return bases.filter((base) => !contains(location, base));
-}
-
-function pathsIn(file: Uint8Array, name: string): readonly string[] {
-  if (!isLanceFile(file)) return [];
+/** Parses a manifest that a client wrote. @throws CatalogError InvalidInput */
+export function parsed(file: Uint8Array, name: string): Manifest {
   try {
-    return basePathsOf(file);
+    return new Manifest(file);
   } catch (cause) {
     throw new CatalogError("InvalidInput", `the manifest ${name} cannot be parsed`, { cause });
   }
+}
+
+/** Returns the folders outside its table that a manifest names. */
+export function foreignBasesIn({ basePaths }: Manifest, location: Location): readonly Location[] {
+  return basePaths.map((path) => parseLocation(path)).filter((base) => !contains(location, base));
 }

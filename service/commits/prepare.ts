@@ -1,7 +1,6 @@
 import { CatalogError, type contracts, mainBranch, type RequestOf } from "@tiltyard/protocol";
 import { branchOf, requireNotDropped } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
-import { summaryOf, unknownSummary, type VersionSummary } from "../lance/manifest.ts";
 import { requireMetadataWithin } from "../lance/metadata-limit.ts";
 import { type ManifestNames, readManifestPath, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
@@ -12,7 +11,7 @@ import { findVersion, type VersionRecord } from "../store/versions.ts";
 import { findView } from "../store/views.ts";
 import { definedBy, definitionIn, type NewDefinition, type ViewDefinition } from "../views/definition.ts";
 import { catchUp } from "./adopt.ts";
-import { foreignBasesIn } from "./bases.ts";
+import { foreignBasesIn, parsed } from "./bases.ts";
 import type { CommitParts } from "./parts.ts";
 import { parseManifest, readManifest } from "./read.ts";
 import { forgetDeletedBranch } from "./record-adoption.ts";
@@ -30,7 +29,8 @@ export interface PreparedVersion extends ManifestNames {
   readonly foreignBases: readonly Location[];
   /** The identity of the staged manifest; undefined if the commit is a retry. */
   readonly identity: string | undefined;
-  readonly summary: VersionSummary;
+  /** Facts of the version for people. */
+  readonly summary: Pick<VersionRecord, "lanceOperation" | "rowCount">;
   /** The definition of the view that the table becomes; undefined if the version has none or that of its predecessor. */
   readonly view: NewDefinition | undefined;
   /** The state of the branch that the commit follows; undefined if it follows changes of its own batch. */
@@ -75,12 +75,13 @@ export async function prepareVersion(
       (bytesMax) => objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`, bytesMax),
       (found) => {
         if (found === undefined) return undefined;
-        if (metadataBytesMax !== undefined) requireMetadataWithin(found.bytes, metadataBytesMax);
+        const manifest = parsed(found.bytes, names.committedName);
+        if (metadataBytesMax !== undefined) requireMetadataWithin(manifest, metadataBytesMax);
         return {
           identity: found.identity,
-          foreignBases: foreignBasesIn(found.bytes, { location, name: names.committedName }),
-          summary: summaryOf(found.bytes),
-          defined: branch === mainBranch ? definitionIn(found.bytes) : undefined,
+          foreignBases: foreignBasesIn(manifest, location),
+          summary: { lanceOperation: manifest.lanceOperation, rowCount: manifest.rowCount },
+          defined: branch === mainBranch ? definitionIn(manifest) : undefined,
         };
       },
     ),
@@ -93,7 +94,7 @@ export async function prepareVersion(
       return {
         ...prepared,
         foreignBases: [],
-        summary: unknownSummary,
+        summary: { lanceOperation: undefined, rowCount: undefined },
         identity: undefined,
         view: undefined,
         base: newBranch,

@@ -2,6 +2,7 @@ import { CatalogError, formatIdentifier, type Identifier, mainBranch, type Table
 import { z } from "zod";
 import { type PageRequest, readPage } from "../domain/page.ts";
 import { branchNotFound, branchOf, requireTable } from "../domain/require.ts";
+import { Manifest } from "../lance/manifest.ts";
 import { manifestBytesMax, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import { type ObjectStore, TooLargeError } from "../storage/object-store.ts";
@@ -130,19 +131,19 @@ export interface ManifestLimits {
  * Reads and parses the manifest of a placed version.
  *
  * @param parse Is like that of `parseManifest`.
- * @throws CatalogError ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
+ * @throws CatalogError Unsupported; ConcurrentModification, because a staged manifest may be placed at any time; InvalidTableState if
  * the manifest is larger than `bytesMax`.
  */
 export async function readManifest<Result>(
   { storage }: Pick<CommitParts, "storage">,
   { location }: Pick<TableRecord, "location">,
   record: VersionRecord,
-  parse: (manifest: Uint8Array) => Result | Promise<Result>,
+  parse: (manifest: Manifest) => Result | Promise<Result>,
   limits?: ManifestLimits,
 ): Promise<Result> {
   const objects = await storage.at(location);
   const read = (bytesMax: number) => readPlaced(objects, { location, record }, bytesMax);
-  return parseManifest(read, parse, limits);
+  return parseManifest(read, (file) => parse(new Manifest(file)), limits);
 }
 
 /** Reads the manifest of a placed version. @throws CatalogError ConcurrentModification, TooLargeError */

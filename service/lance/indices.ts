@@ -1,6 +1,6 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { quotedName } from "@tiltyard/lance-worker";
-import { ofManifest, readFile, type SchemaField, schemaFieldsOf } from "./manifest.ts";
+import { type Manifest, ofManifest, readFile, type SchemaField } from "./manifest.ts";
 import { type Field, last, messages, readFields, text, uint } from "./protobuf.ts";
 
 export interface ManifestIndex {
@@ -22,12 +22,12 @@ const ofDetails = { typeUrl: 1 } as const;
 const internal = "__lance";
 
 /** Returns the indices of a manifest by name. @throws CatalogError Unsupported */
-export function indicesOf(file: Uint8Array): readonly ManifestIndex[] {
+export function indicesOf({ file, fields }: Manifest): readonly ManifestIndex[] {
   const { sections, manifest } = readFile(file);
   const start = Number(uint(readFields(manifest.content), ofManifest.indexSection) ?? -1n);
   const section = sections.find((each) => each.start === start);
   if (section === undefined) return [];
-  const paths = pathsOf(schemaFieldsOf(file));
+  const paths = pathsOf(fields);
   const all = Array.from(messages(readFields(section.content), ofSection.indices), (index) => {
     const [uuid = []] = messages(index, ofIndex.uuid);
     const [details = []] = messages(index, ofIndex.details);

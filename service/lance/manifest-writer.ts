@@ -1,7 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { CatalogError } from "@tiltyard/protocol";
 import { footerBytes, lengthBytes, ofEntry, ofManifest, readFile, type Section } from "./manifest.ts";
-import { type Field, last, readFields, uint, unsupported } from "./protobuf.ts";
+import { type Field, last, readable, readFields, uint, unsupported } from "./protobuf.ts";
 
 export interface NextManifest {
   readonly file: Uint8Array;
@@ -36,12 +35,7 @@ const knownFeatureFlags = 0xffn;
  * @throws CatalogError Unsupported for a manifest with a different layout.
  */
 export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata): NextManifest {
-  try {
-    return nextManifest(file, change);
-  } catch (cause) {
-    if (cause instanceof CatalogError) throw cause;
-    throw unsupported("it cannot be read", cause);
-  }
+  return readable(() => nextManifest(file, change));
 }
 
 function nextManifest(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {

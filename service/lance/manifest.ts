@@ -1,6 +1,6 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { z } from "zod";
-import { eachField, type Field, last, messages, readFields, text, uint, unsupported } from "./protobuf.ts";
+import { type Field, last, messages, readable, readFields, text, uint, unsupported } from "./protobuf.ts";
 
 /** The field numbers in the messages of Lance's `file.proto` and `table.proto`. */
 export const ofManifest = {
@@ -45,92 +45,135 @@ export const footerBytes = 16;
 export const lengthBytes = 4;
 const magic = "LANC";
 
-/** Reports whether the rows of the table keep their ids between versions. @throws CatalogError Unsupported */
-export function hasStableRowIds(file: Uint8Array): boolean {
-  const flags = uint(manifestFields(file), ofManifest.readerFeatureFlags) ?? 0n;
-  return (flags & stableRowIds) !== 0n;
-}
-
-/** Returns the highest id that any fragment of the table ever had; -1 without any. @throws CatalogError Unsupported */
-export function highestFragmentOf(file: Uint8Array): number {
-  return Number(uint(manifestFields(file), ofManifest.maxFragmentId) ?? -1n);
-}
-
 export interface Fragment {
   readonly id: number;
   /** The number of rows that are not deleted. */
   readonly rows: number;
 }
 
-/** Returns the fragments of a manifest. @throws CatalogError Unsupported */
-export function fragmentsOf(file: Uint8Array): readonly Fragment[] {
-  const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
-  return Array.from(messages(manifestFields(file), ofManifest.fragments), (fragment) => {
-    const [deletions = []] = messages(fragment, ofFragment.deletions);
-    const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
-    return { id: number(fragment, ofFragment.id), rows };
-  });
-}
-
-/** The facts of a version for people. Both are undefined if the manifest does not have them. */
-export interface VersionSummary {
-  readonly lanceOperation: string | undefined;
-  /** The number of rows that are not deleted. */
+/**
+ * A manifest with any number of fragments, which is read in one pass. Sections before the manifest are ignored, as Lance
+ * ignores them. A file that is not Lance's has no content. All methods throw CatalogError Unsupported.
+ */
+export class Manifest {
+  readonly file: Uint8Array;
+  /** The paths of folders in which the version has files. */
+  readonly basePaths: readonly string[];
+  /** The number of rows that are not deleted; undefined if the manifest does not have it. */
   readonly rowCount: number | undefined;
-}
+  readonly #fields: readonly Field[];
 
-export const unknownSummary: VersionSummary = { lanceOperation: undefined, rowCount: undefined };
-
-/** Returns the facts of a version. Any number of fragments is supported. */
-export function summaryOf(file: Uint8Array): VersionSummary {
-  if (!isLanceFile(file)) return unknownSummary;
-  try {
-    let lanceOperation: string | undefined;
-    // The other section is a list of indices, whose field has a low number.
-    for (const { content } of readFile(file).sections)
-      for (const { number } of eachField(content)) lanceOperation ??= lanceOperations[number - firstOperation];
-    let rowCount: number | undefined = 0;
-    const reader = new BinaryReader(manifestIn(file));
-    eachNumber(reader, reader.len, (number) => {
-      if (number !== ofManifest.fragments) return false;
-      const rows = rowsOf(reader);
-      rowCount = rowCount === undefined || rows === undefined ? undefined : rowCount + rows;
-      return true;
-    });
+  constructor(file: Uint8Array) {
+    this.file = file;
+    const isLance = isLanceFile(file);
+    let rows: number | undefined = 0;
+    const addRows = (fragment: Field) => {
+      const more = rows === undefined ? undefined : rowsOf(fragment);
+      rows = more === undefined ? undefined : (rows ?? 0) + more;
+    };
+    this.#fields = readable(() => (isLance ? readFields(manifestIn(file), ofManifest.fragments, addRows) : []));
+    this.basePaths = readable(() =>
+      Array.from(messages(this.#fields, ofManifest.basePaths), (base) => text(base, ofBasePath.path)),
+    );
     // A forged manifest may have any numbers.
-    return { lanceOperation, rowCount: z.int().nonnegative().safeParse(rowCount).data };
-  } catch {
-    return unknownSummary;
+    this.rowCount = isLance ? z.int().nonnegative().safeParse(rows).data : undefined;
+  }
+
+  /** The operation of the version's transaction; undefined if the file does not have it. */
+  get lanceOperation(): string | undefined {
+    try {
+      // The other section is a list of indices, whose field has a low number.
+      const numbers = readFile(this.file).sections.flatMap(({ content }) =>
+        readFields(content).map(({ number }) => number),
+      );
+      return lanceOperations[(numbers.find((number) => number >= firstOperation) ?? 0) - firstOperation];
+    } catch {
+      // The sections are not needed to read the version.
+      return undefined;
+    }
+  }
+
+  /** The fields of the schema. Parents precede their children. */
+  get fields(): readonly SchemaField[] {
+    return readable(() => Array.from(messages(this.#fields, ofManifest.fields), schemaFieldIn));
+  }
+
+  /** The metadata of each column by name. */
+  get columnMetadata(): ReadonlyMap<string, Readonly<Record<string, string>>> {
+    const columns = this.fields.filter(({ parentId }) => parentId < 0);
+    return readable(() => new Map(columns.map(({ name, metadata }) => [name, metadata])));
+  }
+
+  /** The metadata of the schema. */
+  get schemaMetadata(): Readonly<Record<string, string>> {
+    return readable(() => mapOf(messages(this.#fields, ofManifest.schemaMetadata)));
+  }
+
+  /** The number of bytes of all metadata of the schema and its fields. */
+  get metadataBytes(): number {
+    const bytesOf = (fields: readonly Field[], wanted: number) =>
+      fields.reduce((sum, { number, bytes }) => sum + (number === wanted ? bytes.length : 0), 0);
+    return readable(() => {
+      let sum = bytesOf(this.#fields, ofManifest.schemaMetadata);
+      for (const field of messages(this.#fields, ofManifest.fields)) sum += bytesOf(field, ofField.metadata);
+      return sum;
+    });
+  }
+
+  /** Reports whether the rows of the table keep their ids between versions. */
+  get hasStableRowIds(): boolean {
+    const flags = readable(() => uint(this.#fields, ofManifest.readerFeatureFlags)) ?? 0n;
+    return (flags & stableRowIds) !== 0n;
+  }
+
+  /** The highest id that any fragment of the table ever had; -1 without any. */
+  get highestFragment(): number {
+    return Number(readable(() => uint(this.#fields, ofManifest.maxFragmentId)) ?? -1n);
+  }
+
+  /** The fragments, which may have at most as many as memory allows. */
+  get fragments(): readonly Fragment[] {
+    const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
+    return Array.from(messages(manifestFields(this.file), ofManifest.fragments), (fragment) => {
+      const [deletions = []] = messages(fragment, ofFragment.deletions);
+      const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
+      return { id: number(fragment, ofFragment.id), rows };
+    });
   }
 }
 
-/** Reads the next message, which is a fragment. @returns Its number of rows; undefined for a fragment of an old writer. */
-function rowsOf(reader: BinaryReader): number | undefined {
-  let rows: number | undefined;
-  let deleted: number | undefined = 0;
-  eachNumber(reader, reader.uint32() + reader.pos, (number) => {
-    if (number === ofFragment.rows) rows = reader.uint32();
-    else if (number === ofFragment.deletions) {
-      deleted = undefined;
-      eachNumber(reader, reader.uint32() + reader.pos, (each) => {
-        if (each === ofDeletions.count) deleted = reader.uint32();
-        return each === ofDeletions.count;
-      });
-    } else return false;
-    return true;
-  });
-  return rows === undefined || deleted === undefined ? undefined : rows - deleted;
+/** Returns the number of rows of a fragment; undefined for a fragment of an old writer, or one that cannot be read. */
+function rowsOf(fragment: Field): number | undefined {
+  try {
+    let rows: number | undefined;
+    let deleted: number | undefined = 0;
+    eachNumber(fragment.content, (number, reader) => {
+      if (number === ofFragment.rows) rows = reader.uint32();
+      else if (number === ofFragment.deletions) {
+        deleted = undefined;
+        eachNumber(reader.bytes(), (each, inner) => {
+          if (each === ofDeletions.count) deleted = inner.uint32();
+          return each === ofDeletions.count;
+        });
+      } else return false;
+      return true;
+    });
+    return rows === undefined || deleted === undefined ? undefined : rows - deleted;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
- * Reads the fields of a message up to `end` without an object for each, which is faster for many fragments.
+ * Reads the fields of a message without an object for each, which is faster for many fragments.
  *
  * @param read Reads the value of a field; returns false to skip it.
  */
-function eachNumber(reader: BinaryReader, end: number, read: (number: number) => boolean): void {
-  while (reader.pos < end) {
+function eachNumber(message: Uint8Array, read: (number: number, reader: BinaryReader) => boolean): void {
+  const reader = new BinaryReader(message);
+  while (reader.pos < reader.len) {
     const [number, type] = reader.tag();
-    if (!read(number)) reader.skip(type, number);
+    if (!read(number, reader)) reader.skip(type, number);
   }
 }
 
@@ -193,11 +236,6 @@ export interface SchemaField {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Returns the fields of the schema. Parents precede their children. @throws CatalogError Unsupported */
-export function schemaFieldsOf(file: Uint8Array): readonly SchemaField[] {
-  return Array.from(messages(manifestFields(file), ofManifest.fields), schemaFieldIn);
-}
-
 /** Returns the field of the schema that a message describes. */
 export function schemaFieldIn(message: readonly Field[]): SchemaField {
   return {
@@ -205,21 +243,17 @@ export function schemaFieldIn(message: readonly Field[]): SchemaField {
     parentId: last(message, ofField.parentId)?.int32() ?? 0,
     name: text(message, ofField.name),
     logicalType: text(message, ofField.logicalType),
-    metadata: mapOf(messages(message, ofField.metadata)),
+    get metadata() {
+      return mapOf(messages(message, ofField.metadata));
+    },
   };
 }
 
-/** Returns the metadata of each column by name. @throws CatalogError Unsupported */
-export function columnMetadataOf(file: Uint8Array): ReadonlyMap<string, Readonly<Record<string, string>>> {
-  const columns = schemaFieldsOf(file).filter(({ parentId }) => parentId < 0);
-  return new Map(columns.map(({ name, metadata }) => [name, metadata]));
-}
-
-/** Returns the paths such as `meta.year`, columns first, except of items of lists. @throws CatalogError Unsupported */
-export function columnPathsOf(file: Uint8Array): readonly string[] {
+/** Returns the paths such as `meta.year`, columns first, except of items of lists. */
+export function columnPathsOf({ fields }: Manifest): readonly string[] {
   const paths = new Map<number, { readonly path: string; readonly depth: number; readonly isList: boolean }>();
   const found: { readonly path: string; readonly depth: number }[] = [];
-  for (const { id, parentId, name, logicalType } of schemaFieldsOf(file)) {
+  for (const { id, parentId, name, logicalType } of fields) {
     const parent = parentId < 0 ? undefined : paths.get(parentId);
     const path = parent === undefined ? name : `${parent.path}.${name}`;
     const depth = (parent?.depth ?? 0) + 1;
@@ -228,26 +262,6 @@ export function columnPathsOf(file: Uint8Array): readonly string[] {
     if (!parent?.isList) found.push({ path, depth });
   }
   return found.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
-}
-
-/** Returns the bytes of all metadata, for any number of fragments. @throws CatalogError Unsupported */
-export function metadataBytesOf(file: Uint8Array): number {
-  if (!isLanceFile(file)) throw unsupported("this is not a file of Lance");
-  let sum = 0;
-  try {
-    for (const field of eachManifestField(file))
-      if (field.number === ofManifest.schemaMetadata) sum += field.bytes.length;
-      else if (field.number === ofManifest.fields)
-        for (const each of eachField(field.content)) if (each.number === ofField.metadata) sum += each.bytes.length;
-  } catch (cause) {
-    throw unsupported("it cannot be read", cause);
-  }
-  return sum;
-}
-
-/** Returns the metadata of the schema. @throws CatalogError Unsupported */
-export function schemaMetadataOf(file: Uint8Array): Readonly<Record<string, string>> {
-  return mapOf(messages(manifestFields(file), ofManifest.schemaMetadata));
 }
 
 function mapOf(entries: Iterable<readonly Field[]>): Readonly<Record<string, string>> {
@@ -284,28 +298,10 @@ export function readFile(file: Uint8Array): { readonly sections: readonly Sectio
 }
 
 /** Reports whether a file has the end of every Lance file. */
-export function isLanceFile(file: Uint8Array): boolean {
+function isLanceFile(file: Uint8Array): boolean {
   return (
     file.length >= footerBytes + lengthBytes && bufferOf(file.subarray(-magic.length)).toString("latin1") === magic
   );
-}
-
-/**
- * Returns the paths of folders in which a version has files. Any number of fragments is supported, and the sections
- * before the manifest are ignored, as Lance ignores them.
- *
- * @throws Error for a manifest that cannot be parsed.
- */
-export function basePathsOf(file: Uint8Array): readonly string[] {
-  const paths: string[] = [];
-  for (const field of eachManifestField(file))
-    for (const base of messages([field], ofManifest.basePaths)) paths.push(text(base, ofBasePath.path));
-  return paths;
-}
-
-/** Reads the fields of the manifest in its file, one at a time, without the sections before the manifest. */
-export function eachManifestField(file: Uint8Array): Generator<Field, undefined> {
-  return eachField(manifestIn(file));
 }
 
 /** Returns the bytes of the manifest in its file. */

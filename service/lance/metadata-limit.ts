@@ -1,12 +1,12 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { metadataBytesOf } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
 
 /** The maximum bytes of all metadata of a schema. Every commit writes and every process holds all of it. */
 const metadataBytesMax = 4 * 1024 * 1024;
 
 /** Returns the maximum after a manifest, which may exceed the limit itself. @throws CatalogError Unsupported */
-export function metadataLimitAfter(manifest: Uint8Array): number {
-  return Math.max(metadataBytesMax, metadataBytesOf(manifest));
+export function metadataLimitAfter({ metadataBytes }: Manifest): number {
+  return Math.max(metadataBytesMax, metadataBytes);
 }
 
 export class MetadataTooLargeError extends CatalogError {
@@ -17,7 +17,6 @@ export class MetadataTooLargeError extends CatalogError {
 }
 
 /** Checks the metadata in the manifest of a change. @throws MetadataTooLargeError; CatalogError Unsupported */
-export function requireMetadataWithin(manifest: Uint8Array, bytesMax: number): void {
-  const bytes = metadataBytesOf(manifest);
+export function requireMetadataWithin({ metadataBytes: bytes }: Manifest, bytesMax: number): void {
   if (bytes > bytesMax) throw new MetadataTooLargeError(bytes, bytesMax);
 }

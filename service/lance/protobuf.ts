@@ -40,10 +40,20 @@ export class Field {
   }
 }
 
-/** Reads the fields of a message. @throws CatalogError Unsupported for more fields than memory allows. */
-export function readFields(message: Uint8Array): readonly Field[] {
+/**
+ * Reads the fields of a message.
+ *
+ * @param visited The number of a field that is not returned but passed to `visit`, because a message may have any number
+ *   of it.
+ * @throws CatalogError Unsupported for more fields than memory allows.
+ */
+export function readFields(message: Uint8Array, visited?: number, visit?: (field: Field) => void): readonly Field[] {
   const fields: Field[] = [];
   for (const field of eachField(message)) {
+    if (field.number === visited) {
+      visit?.(field);
+      continue;
+    }
     if (fields.length === fieldsMax) throw unsupported(`a message has more than ${fieldsMax} fields`);
     fields.push(field);
   }
@@ -75,6 +85,15 @@ export function text(fields: readonly Field[], number: number): string {
 export function uint(fields: readonly Field[], number: number): bigint | undefined {
   const reader = last(fields, number);
   return reader && BigInt(reader.uint64());
+}
+
+/** Reads a manifest. @throws CatalogError Unsupported if it cannot be read. */
+export function readable<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    throw cause instanceof CatalogError ? cause : unsupported("it cannot be read", cause);
+  }
 }
 
 /** Creates the error for a manifest that this code cannot read or continue. */

@@ -1,8 +1,8 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { plainZone } from "@tiltyard/lance-worker";
-import { eachManifestField, isLanceFile, ofField, ofManifest, readFile, schemaFieldIn } from "./manifest.ts";
+import { type Manifest, ofField, ofManifest, readFile, schemaFieldIn } from "./manifest.ts";
 import { withManifest } from "./manifest-writer.ts";
-import { readFields, unsupported } from "./protobuf.ts";
+import { readable, readFields } from "./protobuf.ts";
 
 /** Matches the zone in a type such as `timestamp:us:+05:30`, which Lance 12 splits at each colon and cannot parse. */
 const colonZone = /(?<=(?:^|:)timestamp:\w+:)[+-]\d\d:\d\d(?=:|$)/;
@@ -16,25 +16,16 @@ export interface ZonedColumn {
 /** The types of fields by id. */
 export type TypesOfFields = ReadonlyMap<number, string>;
 
-/**
- * Returns the columns whose timestamps have a zone with a colon; none for a manifest that cannot be parsed. Any number
- * of fragments is supported.
- */
-export function zonedColumnsIn(file: Uint8Array): readonly ZonedColumn[] {
+/** Returns the columns whose timestamps have a zone with a colon. @throws CatalogError Unsupported */
+export function zonedColumnsOf({ fields }: Manifest): readonly ZonedColumn[] {
   const columns = new Map<number, string>();
   const found = new Map<string, ZonedColumn>();
-  try {
-    for (const field of isLanceFile(file) ? eachManifestField(file) : []) {
-      if (field.number !== ofManifest.fields) continue;
-      const { id, parentId, name: own, logicalType } = schemaFieldIn(readFields(field.content));
-      // Parents precede their children.
-      const name = columns.get(parentId) ?? own;
-      const [zone] = colonZone.exec(logicalType) ?? [];
-      if (zone !== undefined) found.set(name, { name, zone });
-      columns.set(id, name);
-    }
-  } catch {
-    // The library reports the damage.
+  for (const { id, parentId, name: own, logicalType } of fields) {
+    // Parents precede their children.
+    const name = columns.get(parentId) ?? own;
+    const [zone] = colonZone.exec(logicalType) ?? [];
+    if (zone !== undefined) found.set(name, { name, zone });
+    columns.set(id, name);
   }
   return [...found.values()];
 }
@@ -68,7 +59,7 @@ function withoutColon(logicalType: string): string {
 }
 
 function replaceTypes(file: Uint8Array, replace: (id: number, type: string) => string): Uint8Array {
-  try {
+  return readable(() => {
     const writer = new BinaryWriter();
     for (const field of readFields(readFile(file).manifest.content)) {
       if (field.number !== ofManifest.fields) {
@@ -82,7 +73,5 @@ function replaceTypes(file: Uint8Array, replace: (id: number, type: string) => s
       writer.tag(ofField.logicalType, WireType.LengthDelimited).string(replace(id, logicalType)).join();
     }
     return withManifest(file, writer.finish());
-  } catch (cause) {
-    throw unsupported("it cannot be read", cause);
-  }
+  });
 }

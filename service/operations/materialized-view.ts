@@ -5,7 +5,6 @@ import { readManifest, requireVersion, viewOf } from "../commits/read.ts";
 import { requireTable } from "../domain/require.ts";
 import { ensureSystemNamespace, resolveNames } from "../geneva/definitions.ts";
 import { openOnce } from "../jobs/open-job.ts";
-import { hasStableRowIds } from "../lance/manifest.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { putView } from "../store/views.ts";
@@ -48,7 +47,8 @@ export const createMaterializedView: Handler<"createMaterializedView"> = async (
 async function describeSource(catalog: Catalog, id: Identifier): Promise<ViewSource> {
   const table = await requireTable(catalog.store.read, id);
   const latest = await requireVersion(catalog, { table, branch: mainBranch }, undefined);
-  return { version: latest.version, hasStableRowIds: await readManifest(catalog, table, latest, hasStableRowIds) };
+  const stable = await readManifest(catalog, table, latest, ({ hasStableRowIds }) => hasStableRowIds);
+  return { version: latest.version, hasStableRowIds: stable };
 }
 
 /** Reads the message of a schema, which is the beginning of an Arrow stream without the rest. */

@@ -11,7 +11,7 @@ import {
 import pMap from "p-map";
 import { isAllowed } from "../auth/authorize.ts";
 import { adoptTable } from "../commits/adopt.ts";
-import { foreignBasesOf } from "../commits/bases.ts";
+import { readContent } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
 import { isWritten, openBranchOf, requireVersion } from "../commits/read.ts";
@@ -67,7 +67,8 @@ export const registerTable: Handler<"registerTable"> = async (request, catalog, 
   const branches = await listBranches(storage, location);
   if (branches.size === 0) throw new CatalogError("InvalidInput", `location: no Lance table exists at ${location.uri}`);
   const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
-  const basesOf = (manifest: (typeof manifests)[number]) => foreignBasesOf(catalog, { ...manifest, location });
+  const basesOf = async (manifest: (typeof manifests)[number]) =>
+    (await readContent(catalog, { ...manifest, location })).foreign;
   const bases = (await pMap(manifests, basesOf, { concurrency: versionsAtOnce })).flat();
   await requireNoLinks(storage, bases);
 

@@ -1,5 +1,6 @@
 import type { ArgsOf, Call, ChangeOperations, ResultOf, TableAddress } from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
+import { readContent } from "../commits/bases.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
@@ -13,7 +14,6 @@ import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import { unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
 import { originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
-import { readContent } from "./version-content.ts";
 import { viewOfTable } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 

@@ -9,7 +9,6 @@ import { CatalogError, functionBindingKey, mainBranch } from "@tiltyard/protocol
 import type { CommitParts } from "../commits/parts.ts";
 import { readManifest } from "../commits/read.ts";
 import { namesOf } from "../lance/field-path.ts";
-import { columnMetadataOf } from "../lance/manifest.ts";
 import { type BindingRecord, deleteBinding, listBindings, setOutputs } from "../store/functions.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -51,7 +50,7 @@ export async function guardFunctionColumns(
   requireOwnKeys(ofMetadata);
   const recorded = await listBindings(parts.store.read, table.id);
   if (recorded.length === 0) return unguarded;
-  const metadata = await readManifest(parts, table, latest, columnMetadataOf);
+  const metadata = await readManifest(parts, table, latest, ({ columnMetadata }) => columnMetadata);
   // An earlier version of the table may lack the columns.
   const bindings = recorded.filter(({ id, outputs }) =>
     outputs.every(({ column }) => metadata.get(column)?.[functionBindingKey] === id),

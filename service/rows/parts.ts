@@ -16,7 +16,7 @@ export interface RowsParts extends CommitParts {
 /** The principal of a request and its connection. A principal whose calls stop the child is isolated from others. */
 export type Caller = Pick<BranchChange["caller"], "principal" | "signal">;
 
-/** Requires that the caller may read the result of `foreignBasesOf`. @throws CatalogError PermissionDenied */
+/** Requires that the caller may read the folders that `readContent` returned. @throws CatalogError PermissionDenied */
 export async function requireReadableBy(
   { principal: { grants = [] } }: Caller,
   parts: RowsParts,

@@ -4,13 +4,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { ArgsOf, Call, ReadOperations, ResultOf, RowsQuery } from "@tiltyard/lance-worker";
 import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
+import { readContent, type VersionContent } from "../commits/bases.ts";
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
 import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
-import { readContent, type VersionContent } from "./version-content.ts";
 import { viewOfVersion } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 

@@ -1,4 +1,4 @@
-import { CatalogError, mainBranch } from "@tiltyard/protocol";
+import { CatalogError, type ErrorKind, mainBranch } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { readManifest } from "../commits/read.ts";
 import { columnPathsOf } from "../lance/manifest.ts";
@@ -11,6 +11,8 @@ const readAtOnce = 8;
 const failuresMax = 50;
 /** The maximum size of a manifest. Tables with more files are found by their name only. */
 const searchedManifestBytesMax = 32 * 1024 * 1024;
+
+const unreadable: readonly ErrorKind[] = ["ConcurrentModification", "InvalidTableState", "Unsupported"];
 
 interface Parts extends Pick<CommitParts, "store" | "storage"> {
   readonly log: Log;
@@ -30,11 +32,10 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
     if (latest === undefined) return [];
     if (latest.state !== "finished") return undefined;
     try {
-      return await readManifest({ storage }, table, latest, columnsIn, { bytesMax: searchedManifestBytesMax });
+      return await readManifest({ storage }, table, latest, columnPathsOf, { bytesMax: searchedManifestBytesMax });
     } catch (error) {
-      // The manifest is missing or too large.
-      if (error instanceof CatalogError && ["ConcurrentModification", "InvalidTableState"].includes(error.kind))
-        return [];
+      // The manifest is missing, too large or in another format, which a retry does not change.
+      if (error instanceof CatalogError && unreadable.includes(error.kind)) return [];
       throw error;
     }
   }
@@ -59,13 +60,4 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
       if (after === 0 || failures >= failuresMax) return;
     }
   };
-}
-
-function columnsIn(manifest: Uint8Array): readonly string[] {
-  try {
-    return columnPathsOf(manifest);
-  } catch {
-    // Another format, which a retry does not change.
-    return [];
-  }
 }

@@ -3,6 +3,7 @@ import type { CommitParts } from "../commits/parts.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits } from "../commits/series.ts";
 import { requireClient } from "../domain/transaction.ts";
+import { Manifest } from "../lance/manifest.ts";
 import { replaceSchemaMetadata } from "../lance/manifest-writer.ts";
 import { metadataLimitAfter, requireMetadataWithin } from "../lance/metadata-limit.ts";
 import { branchFolder, manifestName, schemeOf } from "../lance/version-names.ts";
@@ -64,9 +65,9 @@ async function tryToCommit(parts: CommitParts, change: BranchChange, metadata: R
   const replaced = { version, timestampMillis: Date.now(), uuid, metadata };
   const naming_scheme = schemeOf(latest.manifestName);
   const manifest_path = `${folder}/${manifestName(version, naming_scheme)}-${uuid}`;
-  const write = async (manifest: Uint8Array) => {
-    const { file, transaction, transactionFile } = replaceSchemaMetadata(manifest, replaced);
-    requireMetadataWithin(file, metadataLimitAfter(manifest));
+  const write = async (manifest: Manifest) => {
+    const { file, transaction, transactionFile } = replaceSchemaMetadata(manifest.file, replaced);
+    requireMetadataWithin(new Manifest(file), metadataLimitAfter(manifest));
     const transactionKey = `${branchFolder(table.location, branch)}/_transactions/${transactionFile}`;
     await objects.create(transactionKey, transaction);
     await objects.create(manifest_path, file);

@@ -2,8 +2,9 @@ import { CatalogError, type TableVersion } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { parseManifest } from "../commits/read.ts";
 import { branchOf } from "../domain/require.ts";
+import { Manifest } from "../lance/manifest.ts";
 import { newManifestCopy } from "../lance/version-names.ts";
-import { removeColons, restoreZones, zonedColumnsIn } from "../lance/zones.ts";
+import { removeColons, restoreZones, zonedColumnsOf } from "../lance/zones.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableView } from "./gateway.ts";
 
@@ -39,7 +40,7 @@ export function withPlainZones(
       (bytesMax) => objects.read(version.manifest_path, bytesMax),
       async (found) => {
         // The library reports that a manifest is missing.
-        if (found === undefined || zonedColumnsIn(found.bytes).length === 0) return version;
+        if (found === undefined || zonedColumnsOf(new Manifest(found.bytes)).length === 0) return version;
         const copy = newManifestCopy(location, branch);
         copies.push(copy);
         const { plain, replaced } = removeColons(found.bytes);

@@ -13,7 +13,7 @@ import {
 import { authorize } from "../auth/authorize.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { requireFitting } from "../jobs/job.ts";
-import { schemaMetadataOf } from "../lance/manifest.ts";
+import type { Manifest } from "../lance/manifest.ts";
 import type { Session } from "../store/store.ts";
 import { findView, putView, type ViewRecord } from "../store/views.ts";
 
@@ -104,9 +104,7 @@ function digestOf(metadata: Readonly<Record<string, string>>): string | undefine
 }
 
 /** Returns the definition in a manifest, which few have. @throws CatalogError InvalidInput, Unsupported */
-export function definitionIn(manifest: Uint8Array): ViewDefinition | undefined {
-  if (!Buffer.from(manifest.buffer, manifest.byteOffset, manifest.byteLength).includes(baseTable)) return undefined;
-  const metadata = schemaMetadataOf(manifest);
+export function definitionIn({ schemaMetadata: metadata }: Manifest): ViewDefinition | undefined {
   const name = metadata[baseTable];
   if (name === undefined) return undefined;
   const path = metadata[`${viewPrefix}namespace_path`];
