@@ -6,6 +6,7 @@ from datetime import timedelta
 import lance
 import pyarrow as pa
 import pytest
+from jobs import write_films
 from tiltyard.job.function_job import Recorder
 from tiltyard.job.function_state import Record, current_records, field_ids, signature_of, work_of
 from tiltyard.job.job import Job
@@ -157,6 +158,18 @@ def test_a_fragment_of_another_table_has_no_record(table):
     rows = table.dataset.to_table()
     lance.write_dataset(rows, table.path, mode="overwrite", max_rows_per_file=ROWS)
     assert table.work() == list(range(ROWS))
+
+
+def test_fragments_that_a_restore_removed_have_no_record(catalog, namespace):
+    films = write_films(catalog, [namespace, "films"])
+
+    def opened():
+        return lance.dataset(namespace_client=catalog.client(), table_id=films)
+
+    dataset = opened()
+    records = {each.fragment_id: Record("any", each.physical_rows) for each in dataset.get_fragments()}
+    lance.dataset(namespace_client=catalog.client(), table_id=films, version=dataset.version).restore()
+    assert current_records(opened(), [0], {**records, 99: Record("any", 1)}) == records
 
 
 def test_a_missing_input_is_an_error(table):

@@ -92,8 +92,10 @@ def _rewrites_of(dataset: Any, gone: Collection[int]) -> list[list[tuple[Any, An
     unexplained = set(gone)
     found: list[list[tuple[Any, Any]]] = []
     seen = 0
-    while unexplained and seen < VERSIONS_MAX:
-        asked = min(2 * seen + 1, VERSIONS_MAX)
+    # Version 1 is the first one. The catalog refuses to read an earlier one.
+    versions = min(VERSIONS_MAX, dataset.version)
+    while unexplained and seen < versions:
+        asked = min(2 * seen + 1, versions)
         transactions = dataset.get_transactions(asked)
         for transaction in transactions[seen:]:
             if transaction is None or not unexplained:
