@@ -79,6 +79,7 @@ def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connec
         described["started_at_millis"],
         options.attempt,
         claim,
+        described["progress"].get("rows_total", 0),
     )
 
 

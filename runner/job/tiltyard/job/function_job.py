@@ -54,7 +54,8 @@ def refresh(job: Job, report: Report) -> Result:
     slots = ray_tasks.task_slots(job.parameters.get("concurrency"), _title(function), resources)
     pool = RayPool(spec, job.table, slots, secrets, resources)
     try:
-        return Refresh(columns, lambda: open_table(job), pool, Recorder(job, catalog), report).run(records)
+        recorder = Recorder(job, catalog)
+        return Refresh(columns, lambda: open_table(job), pool, recorder, report).run(records, job.rows_of_job)
     finally:
         pool.close()
 

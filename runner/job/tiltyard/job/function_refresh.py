@@ -195,8 +195,11 @@ class Refresh:
         # A fragment was changed by another writer, so that the rest is planned again.
         self._is_outdated = False
 
-    def run(self, records: Mapping[int, Record]) -> Result:
-        """Computes all rows without a current value. Raises JobError."""
+    def run(self, records: Mapping[int, Record], rows_of_job: int = 0) -> Result:
+        """Computes all rows without a current value. Raises JobError.
+
+        The result also counts the rows of earlier attempts, which planned all rows of the job.
+        """
         dataset = self._open_latest()
         source_version = dataset.version
         for number in range(PLANS_MAX):
@@ -214,8 +217,9 @@ class Refresh:
             if not self._is_outdated:
                 break
             print("other writers changed rows of this refresh, which are planned again", flush=True)
+        before = max(0, rows_of_job - self._rows_total)
         result = {
-            "rows_assigned": self._assigned,
+            "rows_assigned": before + self._assigned,
             "rows_failed": self._failed,
             "rows_remaining": self._rows_total - self._assigned - self._failed,
             "source_version": source_version,

@@ -30,6 +30,8 @@ class Job:
     # The number of the attempt and the claim of this process, for requests about the job.
     attempt: int
     claim: str = field(repr=False)
+    # The rows of the job as an earlier attempt reported them, or 0.
+    rows_of_job: int = 0
 
 
 class JobError(Exception):
