@@ -121,6 +121,11 @@ export class CatalogError extends Error {
   }
 }
 
+/** Reports whether an error is one for the caller of one of these kinds. */
+export function hasKind(error: unknown, ...kinds: readonly ErrorKind[]): error is CatalogError {
+  return error instanceof CatalogError && kinds.includes(error.kind);
+}
+
 /** Returns the description of an error status for the OpenAPI document. */
 export function titleOf(status: ErrorStatus, operationId: string): string {
   if (status === 409 && operationId !== "AlterTransaction") return "Conflict with the state of the object";

@@ -1,4 +1,4 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { hasKind } from "@tiltyard/protocol";
 import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
 import type { Config } from "./config.ts";
@@ -23,8 +23,7 @@ const hastenedAtOnce = 1_000;
 
 /** Ignores errors that no retry can resolve: Lance's library or the record does not exist. */
 function unlessImpossible(error: unknown): undefined {
-  const isImpossible = error instanceof CatalogError && ["Unsupported", "TableVersionNotFound"].includes(error.kind);
-  if (!isImpossible) throw error;
+  if (!hasKind(error, "Unsupported", "TableVersionNotFound")) throw error;
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import {
   CatalogError,
   contracts,
   defaultDelimiter,
-  type ErrorKind,
+  hasKind,
   type Identifier,
   managementContracts,
   type Role,
@@ -86,16 +86,9 @@ export async function automaticJob(
   }
 }
 
-const obstacles: readonly ErrorKind[] = [
-  "TableColumnNotFound",
-  "InvalidInput",
-  "InvalidTableState",
-  "PermissionDenied",
-];
-
 /** Reports whether an error is a reason why no job can be opened for now. */
 export function isObstacle(error: unknown): error is CatalogError {
-  return error instanceof CatalogError && obstacles.includes(error.kind);
+  return hasKind(error, "TableColumnNotFound", "InvalidInput", "InvalidTableState", "PermissionDenied");
 }
 
 function required<Part>(part: Part | undefined): Part {

@@ -1,4 +1,4 @@
-import { CatalogError, defaultRowsPerFragment, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
+import { CatalogError, defaultRowsPerFragment, hasKind, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
 import { indexPolicyOf, type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
 import type { NewJob } from "../jobs/job.ts";
 import { doesTheSame, type JobParts, openOnce } from "../jobs/open-job.ts";
@@ -140,7 +140,7 @@ async function openDue(
     // A queued job with the same parameters replaces this job.
     await openOnce(parts, job);
   } catch (error) {
-    if (error instanceof CatalogError && ["InvalidTableState", "TooManyJobs"].includes(error.kind)) return false;
+    if (hasKind(error, "InvalidTableState", "TooManyJobs")) return false;
     throw error;
   }
   await store.write((session) => noteSeen(session, automation, state, Date.now()));

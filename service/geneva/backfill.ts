@@ -1,5 +1,12 @@
 import { type ReadOperations, type ResultOf, toExpression } from "@tiltyard/lance-worker";
-import { CatalogError, contracts, formatIdentifier, functionBindingKey, type Identifier } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  contracts,
+  formatIdentifier,
+  functionBindingKey,
+  hasKind,
+  type Identifier,
+} from "@tiltyard/protocol";
 import { optionNamesOf } from "../jobs/parameters.ts";
 import { findField, pathOf } from "../lance/field-path.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
@@ -30,7 +37,7 @@ export async function checkBackfill(
     requireSkip(request);
     return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {
-    if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
+    if (!hasKind(error, "Unsupported")) throw error;
     return { isAutomatic: false };
   }
 }
@@ -89,7 +96,7 @@ export async function indexedColumn(
       );
     return pathOf(found);
   } catch (error) {
-    if (!(error instanceof CatalogError && error.kind === "Unsupported")) throw error;
+    if (!hasKind(error, "Unsupported")) throw error;
     return column;
   }
 }

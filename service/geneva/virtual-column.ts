@@ -3,6 +3,7 @@ import { columnsAsStream } from "@tiltyard/lance-worker";
 import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitParts } from "../commits/parts.ts";
+import { jsonOrUndefined } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { namesOf } from "../lance/field-path.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
@@ -97,7 +98,7 @@ async function store(parts: CommitParts, { id }: VersionRequest, { path, content
 /** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */
 function readUdf({ udf, udf_backend = genevaBackend }: Pick<Function, "udf" | "udf_backend">): StoredUdf {
   const content = Buffer.from(udf, "base64");
-  if (udf_backend === genevaBackend && !GenevaPayload.safeParse(parseJson(content)).success)
+  if (udf_backend === genevaBackend && !GenevaPayload.safeParse(jsonOrUndefined(content.toString("utf8"))).success)
     throw invalid("udf: must be a function in the format of Geneva: Base64 of a JSON object with udf_pickle");
   return { path: `${udfFolder}/${hash("sha256", content)}`, content };
 }
@@ -165,14 +166,6 @@ export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record
 
 function lengthOf(metadata: Readonly<Record<string, string>>): number {
   return JSON.stringify(metadata).length;
-}
-
-function parseJson(content: Buffer): unknown {
-  try {
-    return JSON.parse(content.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 function invalid(detail: string): CatalogError {

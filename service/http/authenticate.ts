@@ -1,4 +1,4 @@
-import { bodies, CatalogError, Identity } from "@tiltyard/protocol";
+import { bodies, CatalogError, hasKind, Identity } from "@tiltyard/protocol";
 import { z } from "zod";
 import { claimedKeyId } from "../auth/api-key.ts";
 import type { Authenticator, Credential, Principal } from "../auth/authenticator.ts";
@@ -37,7 +37,7 @@ export async function verifyCredential(credential: Credential | undefined, c: Ap
   try {
     return await deps.authenticator.authenticate(credential);
   } catch (error) {
-    if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+    if (!hasKind(error, "Unauthenticated")) throw error;
     const caller = deps.clientAddress(c);
     c.set("refusal", { caller, apiKeyId: credential?.kind === "api-key" ? claimedKeyId(credential.key) : undefined });
     const problem = `${error.message}; this address has sent too many invalid credentials`;

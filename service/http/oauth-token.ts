@@ -1,5 +1,5 @@
 import { zValidator } from "@hono/zod-validator";
-import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import { CatalogError, type ErrorKind, hasKind } from "@tiltyard/protocol";
 import type { MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
@@ -40,7 +40,7 @@ export function oauthToken(issueToken: DevelopmentIssuer, deps: AuthenticationDe
           expires_in: tokenLifetimeSeconds,
         });
       } catch (error) {
-        if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+        if (!hasKind(error, "Unauthenticated")) throw error;
         c.header("www-authenticate", "Basic");
         return refuse(c, "invalid_client", "Unauthenticated", "client_secret: is not an API key of this catalog");
       }

@@ -1,5 +1,5 @@
 import { type IndexDescription, type IndexRequest, scalarTypes } from "@tiltyard/lance-worker";
-import { type AnyContract, CatalogError, contracts } from "@tiltyard/protocol";
+import { type AnyContract, CatalogError, contracts, hasKind } from "@tiltyard/protocol";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { keyText, readPage } from "../domain/page.ts";
 import { indicesOf, type ManifestIndex } from "../lance/indices.ts";
@@ -64,7 +64,7 @@ export async function recordedIndices(catalog: Catalog, at: VersionRequest): Pro
   try {
     return await readManifest(catalog, opened.table, record, indicesOf);
   } catch (error) {
-    if (error instanceof CatalogError && error.kind === "Unsupported") return [];
+    if (hasKind(error, "Unsupported")) return [];
     throw error;
   }
 }

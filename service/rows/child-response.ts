@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { type Failure, failureTrailer } from "@tiltyard/lance-worker";
-import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import { CatalogError, type ErrorKind, hasKind } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import type { NewTable } from "../commits/series.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
@@ -82,6 +82,5 @@ export async function translateFailure(
   }
   const known = translate(error, failure, hasRows);
   const [column] = zoned;
-  const isUnsupported = known instanceof CatalogError && known.kind === "Unsupported";
-  return isUnsupported && column !== undefined ? unreadableZone(column, known) : known;
+  return hasKind(known, "Unsupported") && column !== undefined ? unreadableZone(column, known) : known;
 }

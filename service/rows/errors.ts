@@ -113,8 +113,3 @@ function legible(text: string): string {
     .replaceAll(/(?<=^|[\s'"`(])\/[^\s/,'"`)]+\/[^\s,'"`)]+/g, "...");
   return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
 }
-
-/** Reports whether a commit was rejected because another writer committed first, so that it can be retried. */
-export function isConflict(error: unknown): boolean {
-  return error instanceof CatalogError && error.kind === "ConcurrentModification";
-}

@@ -3,12 +3,19 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { bodies, CatalogError, type Contracts, contracts, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
+import {
+  bodies,
+  CatalogError,
+  type Contracts,
+  contracts,
+  hasKind,
+  type RequestOf,
+  type ResponseOf,
+} from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { OutdatedChangeError } from "../commits/series.ts";
 import { fieldTreeOf, withoutNulls } from "../domain/request-fields.ts";
-import { isConflict } from "./errors.ts";
 
 /** The operations that the library calls while it works on one table. */
 const viewOperations = [
@@ -98,7 +105,7 @@ export function createGateway(): Gateway {
         return context.json(await running);
       } catch (error) {
         if (!entry.isRefused) entry.failure = error;
-        const isFinal = !isConflict(error) || error instanceof OutdatedChangeError;
+        const isFinal = !hasKind(error, "ConcurrentModification") || error instanceof OutdatedChangeError;
         entry.isRefused ||= name === "createTableVersion" && isFinal;
         throw error;
       } finally {

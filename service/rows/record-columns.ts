@@ -1,4 +1,4 @@
-import { CatalogError, type ErrorKind, mainBranch } from "@tiltyard/protocol";
+import { hasKind, mainBranch } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { readManifest } from "../commits/read.ts";
 import { columnPathsOf } from "../lance/manifest.ts";
@@ -11,8 +11,6 @@ const readAtOnce = 8;
 const failuresMax = 50;
 /** The maximum size of a manifest. Tables with more files are found by their name only. */
 const searchedManifestBytesMax = 32 * 1024 * 1024;
-
-const unreadable: readonly ErrorKind[] = ["ConcurrentModification", "InvalidTableState", "Unsupported"];
 
 interface Parts extends Pick<CommitParts, "store" | "storage"> {
   readonly log: Log;
@@ -35,7 +33,7 @@ export function createColumnRecorder({ store, storage, log }: Parts) {
       return await readManifest({ storage }, table, latest, columnPathsOf, { bytesMax: searchedManifestBytesMax });
     } catch (error) {
       // The manifest is missing, too large or in another format, which a retry does not change.
-      if (error instanceof CatalogError && unreadable.includes(error.kind)) return [];
+      if (hasKind(error, "ConcurrentModification", "InvalidTableState", "Unsupported")) return [];
       throw error;
     }
   }

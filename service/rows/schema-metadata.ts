@@ -1,4 +1,4 @@
-import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
+import { formatIdentifier, hasKind } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits } from "../commits/series.ts";
@@ -8,7 +8,6 @@ import { replaceSchemaMetadata } from "../lance/manifest-writer.ts";
 import { metadataLimitAfter, requireMetadataWithin } from "../lance/metadata-limit.ts";
 import { branchFolder, manifestName, schemeOf } from "../lance/version-names.ts";
 import { findBranch } from "../store/branches.ts";
-import { isConflict } from "./errors.ts";
 
 /** The maximum size of a manifest that is changed at the same time as others, because a change has several copies of it. */
 const sharedBytesMax = 1024 * 1024;
@@ -33,7 +32,7 @@ export async function commitSchemaMetadata(
         requireClient(change.caller.signal);
         return await tryToCommit(parts, change, metadata);
       } catch (error) {
-        if (!isConflict(error) || attempt === attemptsMax) throw error;
+        if (!hasKind(error, "ConcurrentModification") || attempt === attemptsMax) throw error;
       }
   };
   return afterOthers(formatIdentifier(change.request.id), retry);
@@ -84,8 +83,8 @@ async function tryToCommit(parts: CommitParts, change: BranchChange, metadata: R
     });
   } catch (error) {
     // After any other failure, the version may exist and need both objects.
-    const isRefused = isConflict(error) || (error instanceof CatalogError && error.kind === "PermissionDenied");
-    if (isRefused) for (const key of [manifest_path, transactionKey]) await objects.delete(key);
+    if (hasKind(error, "ConcurrentModification", "PermissionDenied"))
+      for (const key of [manifest_path, transactionKey]) await objects.delete(key);
     throw error;
   }
 }

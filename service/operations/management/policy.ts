@@ -1,4 +1,4 @@
-import { CatalogError, managementContracts, nextTimeAfter, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, hasKind, managementContracts, nextTimeAfter, type RequestOf } from "@tiltyard/protocol";
 import { automaticJob } from "../../automation/automatic-job.ts";
 import { stateOf, type TableState } from "../../automation/table-state.ts";
 import {
@@ -49,7 +49,7 @@ async function requireColumns(
     for (const { column, index_type } of auto_build_index)
       columns.add(await indexedColumn(rows, { id, column, index_type, caller }));
   } catch (error) {
-    if (error instanceof CatalogError && error.kind === "TableVersionNotFound") return;
+    if (hasKind(error, "TableVersionNotFound")) return;
     throw error;
   }
   if (columns.size < auto_build_index.length)
