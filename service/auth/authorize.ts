@@ -1,4 +1,12 @@
-import { type Access, CatalogError, formatIdentifier, includedRoles, isWithin } from "@tiltyard/protocol";
+import {
+  type Access,
+  CatalogError,
+  formatIdentifier,
+  type Identifier,
+  includedRoles,
+  isWithin,
+  type Role,
+} from "@tiltyard/protocol";
 import type { JobGrant } from "../store/grants.ts";
 
 interface Grants {
@@ -25,6 +33,11 @@ export function authorize(principal: Grants & { readonly name: string }, accesse
 /** Reports whether a principal, or a list of grants, has a right. */
 export function isAllowed({ grants }: Grants, access: Access): boolean {
   return grants.some((grant) => includes(grant, access));
+}
+
+/** Returns a function that reports whether a principal has a role on an object. */
+export function withRole(principal: Grants, role: Role): (object: Identifier) => boolean {
+  return (object) => isAllowed(principal, { role, object });
 }
 
 function includes(grant: JobGrant, { role, orRole, object }: Access): boolean {

@@ -1,13 +1,5 @@
-import type {
-  Contracts,
-  Identifier,
-  ManagementContracts,
-  RemoteContracts,
-  RequestOf,
-  ResponseOf,
-} from "@tiltyard/protocol";
+import type { Contracts, ManagementContracts, RemoteContracts, RequestOf, ResponseOf } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
-import { isAllowed } from "../auth/authorize.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Config } from "../config.ts";
 import type { Caller } from "../domain/transaction.ts";
@@ -50,11 +42,3 @@ export type Handler<Name extends keyof Operations> = (
   catalog: Catalog,
   caller: AuthorizedCaller,
 ) => Promise<ResponseOf<Operations[Name]>>;
-
-export function mayWrite({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
-  return (object) => isAllowed(principal, { role: "writer", object });
-}
-
-export function mayRead({ principal }: AuthorizedCaller): (object: Identifier) => boolean {
-  return (object) => isAllowed(principal, { role: "reader", object });
-}

@@ -1,5 +1,5 @@
 import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
-import { isAllowed } from "../auth/authorize.ts";
+import { isAllowed, withRole } from "../auth/authorize.ts";
 import { requireReadable } from "../commits/bases.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "../commits/prepare.ts";
 import { parseManifest, readPlaced, requireVersion } from "../commits/read.ts";
@@ -8,7 +8,7 @@ import { newManifestCopy, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { claimBasesOfVersion } from "../tables/bases.ts";
-import { type AuthorizedCaller, type Catalog, mayRead, mayWrite } from "./handler.ts";
+import type { AuthorizedCaller, Catalog } from "./handler.ts";
 
 /**
  * Prepares a commit and checks its content: the caller may read all files of the version, and a job changes only its own
@@ -27,9 +27,9 @@ export async function prepareCommit(
   const { locations } = catalog;
   if ("id" in table)
     await claimBasesOfVersion(catalog, { locations, table, principal: caller.principal }, prepared.foreignBases);
-  else await requireReadable(catalog, prepared.foreignBases, mayRead(caller));
+  else await requireReadable(catalog, prepared.foreignBases, withRole(caller.principal, "reader"));
   const isRetry = prepared.identity === undefined;
-  if ("id" in table && !isRetry && !mayWrite(caller)(table.identifier))
+  if ("id" in table && !isRetry && !isAllowed(caller.principal, { role: "writer", object: table.identifier }))
     await requireOwnRecords(catalog, caller, table, prepared);
   return prepared;
 }

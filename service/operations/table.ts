@@ -9,7 +9,7 @@ import {
   renamedTo,
 } from "@tiltyard/protocol";
 import pMap from "p-map";
-import { isAllowed } from "../auth/authorize.ts";
+import { isAllowed, withRole } from "../auth/authorize.ts";
 import { adoptTable } from "../commits/adopt.ts";
 import { readContent } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
@@ -27,7 +27,7 @@ import { findView } from "../store/views.ts";
 import { claimBases, requireNoLinks } from "../tables/bases.ts";
 import { deregisterTable as deregister, dropTable as drop } from "../tables/drop.ts";
 import { recordTable } from "../tables/new-table.ts";
-import { type AuthorizedCaller, type Catalog, type Handler, mayWrite } from "./handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { recordedIndices } from "./table-index.ts";
 
 export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
@@ -55,7 +55,8 @@ export async function prepareDeclaration(
   return {
     location,
     answer: { location: location.uri, ...vended, properties, managed_versioning: true },
-    record: (session: Session) => recordTable(session, { identifier, location, properties }, caller, mayWrite(caller)),
+    record: (session: Session) =>
+      recordTable(session, { identifier, location, properties }, caller, withRole(caller.principal, "writer")),
   };
 }
 
@@ -77,7 +78,12 @@ export const registerTable: Handler<"registerTable"> = async (request, catalog, 
       const present = mode === "Overwrite" ? await findTable(session, identifier) : undefined;
       if (present !== undefined) await deregister(session, present);
       await audit.record(session);
-      const recorded = await recordTable(session, { identifier, location, properties }, caller, mayWrite(caller));
+      const recorded = await recordTable(
+        session,
+        { identifier, location, properties },
+        caller,
+        withRole(caller.principal, "writer"),
+      );
       await claimBases(session, { locations, table: recorded, principal: caller.principal }, bases);
       return recorded;
     },

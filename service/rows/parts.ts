@@ -1,6 +1,6 @@
 import type { TableAddress } from "@tiltyard/lance-worker";
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
-import { isAllowed } from "../auth/authorize.ts";
+import { withRole } from "../auth/authorize.ts";
 import { requireReadable } from "../commits/bases.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { BranchChange } from "../commits/series.ts";
@@ -22,7 +22,7 @@ export async function requireReadableBy(
   parts: RowsParts,
   foreign: readonly Location[],
 ): Promise<void> {
-  await requireReadable(parts, foreign, (table) => isAllowed({ grants }, { role: "reader", object: table }));
+  await requireReadable(parts, foreign, withRole({ grants }, "reader"));
 }
 
 export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {

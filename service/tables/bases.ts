@@ -1,6 +1,6 @@
-import { CatalogError, type Identifier } from "@tiltyard/protocol";
+import { CatalogError, hasKind, type Identifier } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
-import { isAllowed } from "../auth/authorize.ts";
+import { withRole } from "../auth/authorize.ts";
 import { childLocation, type Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import { reserveLocation } from "../store/reserved-locations.ts";
@@ -77,11 +77,6 @@ export async function isReadable(
   return owner !== undefined && mayRead(owner);
 }
 
-/** Reports for which objects a principal has a role. */
-function withRole(principal: Principal, role: "reader" | "writer") {
-  return (object: Identifier) => isAllowed(principal, { role, object });
-}
-
 /** Requires that no folder is a symbolic link to another one. @throws CatalogError InvalidInput */
 export async function requireNoLinks(storage: Storage, bases: readonly Location[]): Promise<void> {
   // Only local folders can be links, and a client must not choose a bucket that the catalog reads.
@@ -89,7 +84,7 @@ export async function requireNoLinks(storage: Storage, bases: readonly Location[
     const objects = await storage.at(base);
     // The store checks the links of each path that it reads.
     await objects.read(childLocation(base, "_links").path).catch((cause) => {
-      throw cause instanceof CatalogError && cause.kind === "InvalidTableState" ? invalidBase(base, cause) : cause;
+      throw hasKind(cause, "InvalidTableState") ? invalidBase(base, cause) : cause;
     });
   }
 }

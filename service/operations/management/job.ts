@@ -3,6 +3,7 @@ import {
   CatalogError,
   contracts,
   formatIdentifier,
+  hasKind,
   isOpen,
   managementContracts,
   parseIdentifier,
@@ -10,6 +11,7 @@ import {
   systemNamespaceOf,
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
+import { withRole } from "../../auth/authorize.ts";
 import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
 import { viewOf } from "../../commits/read.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
@@ -29,7 +31,7 @@ import type { JobRecord, JobSummaryRecord } from "../../store/jobs.ts";
 import { findTable, findTableById } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
 import { requireReadableSource } from "../../views/refresh.ts";
-import { type AuthorizedCaller, type Catalog, type Handler, mayWrite } from "../handler.ts";
+import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 import { linesOf } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
@@ -105,7 +107,7 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
     await putApiKey(session, id, principal, hashApiKey(key), of);
     // A key without rights would only fail later, within the job.
     await grantsOfAttempt(session, of, isolatedNamespaces).catch((error: unknown) => {
-      if (!(error instanceof CatalogError) || error.kind !== "Unauthenticated") throw error;
+      if (!hasKind(error, "Unauthenticated")) throw error;
       throw new CatalogError("PermissionDenied", error.message, { cause: error });
     });
     const properties = { api_key_id: id, principal, attempt: String(attempt) };
@@ -142,7 +144,7 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
   const contract = { operationId: operation };
   const table = (await findTableById(store.read, job.tableId))?.identifier;
   // The table may have been renamed into a namespace of others.
-  if (table === undefined || !mayWrite(caller)(table)) throw tableNotFound(job.objects[0] ?? []);
+  if (table === undefined || !withRole(caller.principal, "writer")(table)) throw tableNotFound(job.objects[0] ?? []);
   const isRefresh = operation === contracts.refreshMaterializedView.operationId;
   const view = isRefresh ? await viewOf(catalog, await requireTable(store.read, table)) : undefined;
   if (view !== undefined) await requireReadableSource(store.read, view, caller);
@@ -176,7 +178,8 @@ async function retryBake(
       const { version = 0 } = parameters;
       const registered = await findFunction(session, name, version);
       // The key of an attempt may write its job alone.
-      if (registered === undefined || !mayWrite(caller)(namespace)) throw versionNotFound(name, version);
+      if (registered === undefined || !withRole(caller.principal, "writer")(namespace))
+        throw versionNotFound(name, version);
       if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
       throw new CatalogError("ConcurrentModification", "the packages of the function are installed already");
     },

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { toExpression } from "@tiltyard/lance-worker";
 import { CatalogError, formatIdentifier, foundMax, managementContracts, shown } from "@tiltyard/protocol";
 import { z } from "zod";
+import { withRole } from "../../auth/authorize.ts";
 import { openBranch, readVersionRecords, toTableVersion } from "../../commits/read.ts";
 import { readPage, readScannedPage } from "../../domain/page.ts";
 import { noteAutomations } from "../../domain/policy.ts";
@@ -16,7 +17,7 @@ import { protection, setTableProperties } from "../../store/tables.ts";
 import { deleteTask } from "../../store/tasks.ts";
 import { listViewsOf } from "../../store/views.ts";
 import { purgeOf } from "../../tables/drop.ts";
-import { type Handler, mayRead } from "../handler.ts";
+import type { Handler } from "../handler.ts";
 
 const droppedTables = { name: "dropped-tables", key: z.object({ droppedAtMillis: z.int(), id: z.int32() }) };
 
@@ -85,7 +86,7 @@ const tableViews = { name: "table-views", key: z.int32() };
 /** Lists the views of a table in the whole catalog, because a view need not be in the namespace of its source. */
 export const listTableViews: Handler<"listTableViews"> = async ({ id, ...request }, { store }, caller) => {
   await requireTable(store.read, id);
-  const isReadable = mayRead(caller);
+  const isReadable = withRole(caller.principal, "reader");
   const { items, ...page } = await readScannedPage(
     tableViews,
     request,
