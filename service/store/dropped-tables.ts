@@ -2,11 +2,11 @@ import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { type Location, parseLocation } from "../storage/location.ts";
 import { noteTime } from "./clock.ts";
-import { droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
+import { droppedNamespace, fromPath, isWithin, nameOf, toPath } from "./path.ts";
 import { updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-import { nameOf, type TableRecord } from "./tables.ts";
+import type { TableRecord } from "./tables.ts";
 
 export interface DroppedTable {
   readonly id: number;

@@ -1,9 +1,9 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
-import { droppedNamespace, fromPath, toPath } from "./path.ts";
+import { droppedNamespace, fromPath, nameOf, toPath } from "./path.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-import { keyOf, toStoredText } from "./transactions.ts";
+import { toStoredText } from "./transactions.ts";
 
 /** A version of a Function without its source. */
 export interface FunctionRecord extends Omit<RecordOf<"functions">, "namespace" | "content"> {
@@ -15,8 +15,13 @@ const columns = [
   ...(["isReady", "jobId"] as const),
 ] as const;
 
-function selectFunctions(db: Kysely<Schema>) {
-  return db.selectFrom("functions").select(columns);
+type Filter = Partial<Pick<RecordOf<"functions">, "id" | "namespace" | "name" | "version" | "jobId">>;
+
+function selectFunctions(db: Kysely<Schema>, filter: Filter) {
+  return db
+    .selectFrom("functions")
+    .select(columns)
+    .where((eb) => eb.and(filter));
 }
 
 function toFunction(row: Pick<RecordOf<"functions">, (typeof columns)[number]>): FunctionRecord {
@@ -33,31 +38,25 @@ export async function insertFunction({ db }: Session, record: FunctionRecord & {
 
 /** Lists the versions of a name, the earliest first. */
 export async function listVersionsOf({ db }: Session, function_: Identifier): Promise<FunctionRecord[]> {
-  const { namespace, id: name } = keyOf(function_);
-  const versions = selectFunctions(db).where("namespace", "=", namespace).where("name", "=", name);
-  return (await versions.orderBy("version").execute()).map(toFunction);
+  return (await selectFunctions(db, nameOf(function_)).orderBy("version").execute()).map(toFunction);
 }
 
-export async function findFunction(
-  { db }: Session,
-  function_: Identifier,
-  version: number,
-): Promise<FunctionRecord | undefined> {
-  const { namespace, id: name } = keyOf(function_);
-  const versions = selectFunctions(db).where("namespace", "=", namespace).where("name", "=", name);
-  const row = await versions.where("version", "=", version).executeTakeFirst();
+async function findWhere({ db }: Session, filter: Filter): Promise<FunctionRecord | undefined> {
+  const row = await selectFunctions(db, filter).executeTakeFirst();
   return row && toFunction(row);
 }
 
-export async function findFunctionById({ db }: Session, id: string): Promise<FunctionRecord | undefined> {
-  const row = await selectFunctions(db).where("id", "=", id).executeTakeFirst();
-  return row && toFunction(row);
+export function findFunction(session: Session, function_: Identifier, version: number) {
+  return findWhere(session, { ...nameOf(function_), version });
+}
+
+export function findFunctionById(session: Session, id: string) {
+  return findWhere(session, { id });
 }
 
 /** Returns the version whose packages a job installs, unless a later job does. */
-export async function findFunctionOfJob({ db }: Session, job: string): Promise<FunctionRecord | undefined> {
-  const row = await selectFunctions(db).where("jobId", "=", job).executeTakeFirst();
-  return row && toFunction(row);
+export function findFunctionOfJob(session: Session, jobId: string) {
+  return findWhere(session, { jobId });
 }
 
 /** Records the job that installs the packages of a version. */
@@ -90,8 +89,7 @@ export async function listFunctions(
   after: FunctionKey = ["", 0],
   limit: number,
 ): Promise<FunctionRecord[]> {
-  const rows = await selectFunctions(db)
-    .where("namespace", "=", toPath(namespace))
+  const rows = await selectFunctions(db, { namespace: toPath(namespace) })
     .where(({ eb, refTuple, tuple }) => eb(refTuple("name", "version"), ">", tuple(...after)))
     .orderBy("name")
     .orderBy("version")

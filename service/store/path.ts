@@ -17,6 +17,11 @@ export function fromPath(path: string): Identifier {
   return path === "" ? [] : path.split(separator);
 }
 
+/** Returns the path of the namespace and the name of an object in it. */
+export function nameOf(identifier: Identifier): { readonly namespace: string; readonly name: string } {
+  return { namespace: toPath(identifier.slice(0, -1)), name: identifier.at(-1) ?? "" };
+}
+
 /** Returns the half-open range of the paths below a namespace other than the root, without its own path. */
 export function rangeBelow(path: string): { readonly from: string; readonly to: string } {
   return { from: path + separator, to: path + afterSeparator };

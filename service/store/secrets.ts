@@ -1,17 +1,15 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { fromPath, toPath } from "./path.ts";
+import { fromPath, nameOf, toPath } from "./path.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
-import { keyOf } from "./transactions.ts";
 
 export interface SecretRecord extends Omit<RecordOf<"secrets">, "namespace"> {
   readonly namespace: Identifier;
 }
 
 export async function findSecret({ db }: Session, secret: Identifier): Promise<SecretRecord | undefined> {
-  const { namespace, id: name } = keyOf(secret);
-  const rows = db.selectFrom("secrets").selectAll().where("namespace", "=", namespace).where("name", "=", name);
-  const row = await rows.executeTakeFirst();
+  const rows = db.selectFrom("secrets").selectAll();
+  const row = await rows.where((eb) => eb.and(nameOf(secret))).executeTakeFirst();
   return row && { ...row, namespace: secret.slice(0, -1) };
 }
 
@@ -27,8 +25,10 @@ export async function putSecret({ db }: Session, record: SecretRecord): Promise<
 }
 
 export async function deleteSecret({ db }: Session, secret: Identifier): Promise<void> {
-  const { namespace, id: name } = keyOf(secret);
-  await db.deleteFrom("secrets").where("namespace", "=", namespace).where("name", "=", name).execute();
+  await db
+    .deleteFrom("secrets")
+    .where((eb) => eb.and(nameOf(secret)))
+    .execute();
 }
 
 export async function listSecretsOfOtherKeys({ db }: Session, keyId: string): Promise<Identifier[]> {

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Identifier } from "@tiltyard/protocol";
 import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from "kysely";
 import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
-import { boundsBelow, droppedNamespace, fromPath, isWithin, toPath } from "./path.ts";
+import { boundsBelow, droppedNamespace, fromPath, isWithin, nameOf, toPath } from "./path.ts";
 import { defineListQuery, defineQuery } from "./queries.ts";
 import { findBaseOwner, updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
@@ -202,8 +202,4 @@ const overlapping = defineListQuery((db, [from = "", to = "", ...at]) => {
 export async function isLocationTaken(session: Session, location: Location): Promise<boolean> {
   const { uri } = location;
   return (await overlapping(session, [...boundsBelow(uri), uri, ...ancestorUris(location)])).length > 0;
-}
-
-export function nameOf(identifier: Identifier): { readonly namespace: string; readonly name: string } {
-  return { namespace: toPath(identifier.slice(0, -1)), name: identifier.at(-1) ?? "" };
 }
