@@ -52,6 +52,20 @@ const SecretBinding = z.object({
     .describe("The name of the secret."),
 });
 
+/** A parameter of a Function with its column. */
+export const FunctionInput = z.object({
+  parameter: z.string().describe("The name of the parameter."),
+  path: z.string(),
+});
+export type FunctionInput = z.infer<typeof FunctionInput>;
+
+/** A column with the part of the result that it contains. */
+export const FunctionResult = z.object({
+  result: z.string().describe("The field of the result; `$value` is all of it."),
+  column: z.string(),
+});
+export type FunctionResult = z.infer<typeof FunctionResult>;
+
 /** A Function without its source, which the digest of the artifact identifies. */
 export const FunctionDefinition = z.object({
   artifact: z.object({

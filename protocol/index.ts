@@ -9,7 +9,14 @@ export { documentationPage, documentationTitles } from "./documentation.ts";
 export { millisecondsOf } from "./duration.ts";
 export * from "./errors.ts";
 export { Context, delimiter, Identity, parsing, pathId, viewDefinitionPrefix } from "./fields.ts";
-export { FunctionDefinition, type FunctionField, functionErrorsMax, wholeResult } from "./function.ts";
+export {
+  FunctionDefinition,
+  type FunctionField,
+  type FunctionInput,
+  type FunctionResult,
+  functionErrorsMax,
+  wholeResult,
+} from "./function.ts";
 export { formatFields, formatSignature, functionBindingKey } from "./function-text.ts";
 export { parseFunctionType } from "./function-type.ts";
 export * from "./http-request.ts";

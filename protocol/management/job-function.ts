@@ -2,7 +2,7 @@ import { z } from "zod";
 import { characters, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { commonRequest, context, count } from "../fields.ts";
-import { FunctionDefinition, FunctionOutput, functionKinds } from "../function.ts";
+import { FunctionDefinition, FunctionInput, FunctionOutput, FunctionResult, functionKinds } from "../function.ts";
 import { jobErrors } from "./job.ts";
 import { claim as anyClaim, attempt } from "./job-attempt.ts";
 
@@ -32,14 +32,10 @@ const JobFunction = z
     env: z.record(z.string(), z.string()).describe("The environment variables of the function."),
     gpu: z.boolean().describe("Whether each worker needs a GPU."),
     secrets: z.array(z.string()).describe("The environment variables with secrets, which ReadJobSecrets returns."),
-    inputs: z
-      .array(z.object({ parameter: z.string().describe("The name of the parameter."), path: z.string() }))
-      .describe("The path of the column of each parameter."),
+    inputs: z.array(FunctionInput).describe("The path of the column of each parameter."),
     input_types: FunctionDefinition.shape.signature.shape.inputs,
     output: FunctionOutput.describe("The result."),
-    outputs: z.array(
-      z.object({ result: z.string().describe("The field of the result; `$value` is all of it."), column: z.string() }),
-    ),
+    outputs: z.array(FunctionResult),
     initialization: z.record(z.string(), z.unknown()).describe("The arguments of the constructor of a class."),
     fragments: z.array(Fragment).describe("The rows that are computed already."),
   })

@@ -5,6 +5,8 @@ import {
   type FunctionColumns,
   type FunctionDefinition,
   type FunctionField,
+  type FunctionInput,
+  type FunctionResult,
   formatIdentifier,
   functionBindingKey,
   type Identifier,
@@ -15,7 +17,6 @@ import {
 } from "@tiltyard/protocol";
 import { findField } from "../lance/field-path.ts";
 import { type FunctionRecord, findFunction, findFunctionById, insertBinding } from "../store/functions.ts";
-import type { FunctionInput, FunctionResult } from "../store/schema.ts";
 import { findSecret } from "../store/secrets.ts";
 import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -68,11 +69,10 @@ export async function bindFunction(
       throw invalid(`function: the secret ${formatIdentifier(secret)} of ${name} does not exist. Create it first`);
   }
   const inputs = inputsOf(application, bound, fields);
-  const { outputs, types } = outputsOf(requested, bound, fields);
+  const outputs = outputsOf(requested, bound, fields);
   const initialization = initializationOf(application, bound);
   const id = randomUUID();
-  const columns = outputs.map(({ column }, index) => {
-    const type = types[index] ?? { type: "null" };
+  const columns = outputs.map(({ column, type }, index) => {
     // One job computes all columns of a binding.
     const metadata = { [functionBindingKey]: id, ...(index === 0 && refresh) };
     // Rows without a computed value are null.
@@ -83,7 +83,8 @@ export async function bindFunction(
     first: outputs[0]?.column ?? "",
     insert: async (session, { id: tableId }) => {
       if ((await findFunctionById(session, bound.id)) === undefined) throw invalid(`function: ${name} was dropped`);
-      await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs, initialization });
+      const stored = outputs.map(({ result, column }) => ({ result, column }));
+      await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs: stored, initialization });
     },
   };
 }
@@ -144,32 +145,28 @@ function outputsOf(
   requested: FunctionColumns["outputs"],
   { definition }: FunctionRecord,
   fields: JsonArrowSchema["fields"],
-): { readonly outputs: readonly FunctionResult[]; readonly types: readonly JsonArrowDataType[] } {
+): readonly (FunctionResult & { readonly type: JsonArrowDataType })[] {
   const { output } = definition.signature;
-  const results = fieldsOfOutput(output);
-  const [first] = requested;
-  const isWhole = requested.length === 1 && first?.result_field === wholeResult;
-  const typeOf = ({ arrow_type }: FunctionField) => parseFunctionType(arrow_type) ?? { type: "null" };
-  const whole: JsonArrowDataType =
-    output.kind === "scalar"
-      ? typeOf({ ...output, name: "" })
-      : { type: "struct", fields: results.map((each) => ({ name: each.name, type: typeOf(each), nullable: true })) };
-  const types = isWhole ? [whole] : results.map(typeOf);
-  const names = isWhole ? [wholeResult] : results.map(({ name }) => name);
-  const outputs = names.map((result) => {
-    const [found, another] = requested.filter(({ result_field }) => result_field === result);
-    if (found === undefined || another !== undefined)
-      throw invalid(`outputs: must have one column for each field of the result: ${names.join(", ")}`);
-    return { result, column: found.output_name };
-  });
-  if (outputs.length < requested.length)
-    throw invalid(`outputs: must have one column for each field of the result: ${names.join(", ")}`);
-  const taken = outputs.find(
-    ({ column }, index) =>
-      fields.some(({ name }) => name === column) || outputs.some((each, at) => at < index && each.column === column),
+  const typeOf = ({ arrow_type }: Pick<FunctionField, "arrow_type">) =>
+    parseFunctionType(arrow_type) ?? { type: "null" };
+  const results = fieldsOfOutput(output).map((field) => ({ name: field.name, type: typeOf(field), nullable: true }));
+  const whole = output.kind === "scalar" ? typeOf(output) : { type: "struct", fields: results };
+  const isWhole = requested.length === 1 && requested[0]?.result_field === wholeResult;
+  const wanted = isWhole ? [{ name: wholeResult, type: whole }] : results;
+  const outputs = wanted.flatMap(({ name: result, type }) =>
+    requested
+      .filter(({ result_field }) => result_field === result)
+      .map(({ output_name }) => ({ result, column: output_name, type })),
   );
+  const isComplete = wanted.every(({ name }) => outputs.filter(({ result }) => result === name).length === 1);
+  if (!isComplete || outputs.length < requested.length)
+    throw invalid(
+      `outputs: must have one column for each field of the result: ${wanted.map(({ name }) => name).join(", ")}`,
+    );
+  const names = [...fields, ...outputs.map(({ column: name }) => ({ name }))].map(({ name }) => name);
+  const taken = outputs.find(({ column }) => names.indexOf(column) < names.lastIndexOf(column));
   if (taken !== undefined) throw invalid(`outputs: the column ${taken.column} exists already`);
-  return { outputs, types };
+  return outputs;
 }
 
 /** Returns the arguments of the constructor of a class. The job checks their types. */

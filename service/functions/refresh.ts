@@ -15,8 +15,10 @@ interface Parts {
 }
 
 /** The fields of a request that the refresh of a column of a Function observes. */
-const observed = ["id", "database", "indexName", "delimiter", "identity", "context", "branch", "column"];
-const ofJob = ["cluster", "priority", "timeout_seconds", "read_version"];
+const observed = [
+  ...["id", "database", "indexName", "delimiter", "identity", "context", "branch", "column"],
+  ...["cluster", "priority", "timeout_seconds", "read_version"],
+];
 
 /**
  * Requires a column whose Function a job can evaluate.
@@ -32,7 +34,7 @@ export async function requireRefreshable(
 ): Promise<{ readonly column: string; readonly function_binding: string; readonly cluster?: string }> {
   const { column, cluster } = request;
   const given = Object.entries(request).find(
-    ([name, value]) => value !== undefined && value !== null && !observed.includes(name) && !ofJob.includes(name),
+    ([name, value]) => value !== undefined && value !== null && !observed.includes(name),
   );
   if (given !== undefined)
     throw new CatalogError(

@@ -1,5 +1,7 @@
 import type {
   FunctionDefinition,
+  FunctionInput,
+  FunctionResult,
   Identifier,
   JobParameters,
   JobPriority,
@@ -306,18 +308,6 @@ export const taskKinds = [
   "record_columns",
 ] as const;
 export type TaskKind = (typeof taskKinds)[number];
-
-/** A parameter of a Function with the path of its column. */
-export interface FunctionInput {
-  readonly parameter: string;
-  readonly path: string;
-}
-
-/** A column with the field of the result that it contains, or `$value` for the whole result. */
-export interface FunctionResult {
-  readonly result: string;
-  readonly column: string;
-}
 
 /** The kinds of work that commits on a table cause. */
 export type AutomationKind = "backfill" | "refresh" | "compact" | "build_index" | "clean_up";
