@@ -1,19 +1,12 @@
 import { contracts } from "@tiltyard/protocol";
 import { openBranchOf, requireVersion } from "../commits/read.ts";
-import { keyText, readPage } from "../domain/page.ts";
-import { branchOf, ownBranchOf, requireTable } from "../domain/require.ts";
+import { branchOf, ownBranchOf } from "../domain/require.ts";
 import { branchKind, deleteBranch, requireDeletable, requireFreeBranchName } from "../refs/branches.ts";
-import { changeAuditedRefs, changeRefs, listRefs } from "../refs/ref-files.ts";
+import { changeAuditedRefs, changeRefs, readRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
 export const listTableBranches: Handler<"listTableBranches"> = async (request, catalog) => {
-  const table = await requireTable(catalog.store.read, request.id);
-  const { items, ...page } = await readPage(
-    { name: "branches", key: keyText },
-    request,
-    (after, limit) => listRefs(catalog, table, branchKind, after, limit),
-    (branch) => branch.name,
-  );
+  const { items, ...page } = await readRefs(catalog, request, branchKind);
   const branches = items.map(({ name, contents }) => {
     const { identifier: _, parentBranch, ...rest } = contents;
     return [name, { ...(typeof parentBranch === "string" && { parentBranch }), ...rest }];

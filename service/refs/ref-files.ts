@@ -1,6 +1,7 @@
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { z } from "zod";
 import type { StoreParts } from "../commits/parts.ts";
+import { keyText, type PageRequest, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { carryOut, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
@@ -63,6 +64,17 @@ export async function listRefs<Contents>(
     found.push(...read.filter((ref) => ref !== undefined));
   }
   return found.slice(0, limit);
+}
+
+/** Reads a page of the refs of a table. */
+export async function readRefs<Contents>(
+  parts: StoreParts,
+  request: PageRequest & { readonly id: Identifier },
+  kind: RefKind<Contents>,
+) {
+  const table = await requireTable(parts.store.read, request.id);
+  const read = (after: string | undefined, limit: number) => listRefs(parts, table, kind, after, limit);
+  return readPage({ name: kind.folder, key: keyText }, request, read, ({ name }) => name);
 }
 
 export async function listRefNames(
