@@ -1,9 +1,8 @@
-import { CatalogError, formatIdentifier, messageOf } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, hasKind, messageOf } from "@tiltyard/protocol";
 import type { ErrorHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { MissingRight } from "../auth/authorize.ts";
 import type { Log } from "../log.ts";
-import { inDialect } from "../operations/remote/in-dialect.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { isRemoteClient, respondJson } from "./respond.ts";
 
@@ -19,6 +18,21 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
     if (status >= 500 && cause !== undefined) log.error({ err: cause, request_id: c.get("requestId") }, message);
     return errorResponse(c, known);
   };
+}
+
+/**
+ * The errors that LanceDB's client would misinterpret: any 404 means a missing table to it, and it retries a 409 in
+ * vain. It detects an existing table by a 400 with certain words in its message, and an existing branch by the 409, which
+ * it does not retry there.
+ */
+const misinterpreted = [
+  ...(["TableAlreadyExists", "TableColumnNotFound", "TableTagNotFound", "TableTagAlreadyExists"] as const),
+  ...(["TableIndexAlreadyExists", "InvalidTableState"] as const),
+];
+
+function inDialect(error: CatalogError): CatalogError {
+  if (!hasKind(error, ...misinterpreted)) return error;
+  return new CatalogError("InvalidInput", error.message, { cause: error });
 }
 
 /** Adds the reason of a 403 to the line of the request in the log. */
