@@ -118,6 +118,20 @@ export async function recordAudit(session: Session, change: Change): Promise<str
   return audit.name;
 }
 
+/** Makes a change together with its audit record in one database transaction. @returns The name of the transaction. */
+export async function makeAudited(
+  store: Store,
+  change: Change,
+  work: (session: Session) => Promise<unknown>,
+): Promise<string> {
+  const audit = prepareAudit(change);
+  await store.write(async (session) => {
+    await work(session);
+    await audit.record(session);
+  });
+  return audit.name;
+}
+
 /**
  * Executes a change outside the database. The intent is recorded before the change and the outcome after it, so that
  * every change has a record. If a record stays `Running`, the change was interrupted or its outcome could not be

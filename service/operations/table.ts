@@ -16,7 +16,7 @@ import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
 import { isWritten, openBranchOf, requireVersion } from "../commits/read.ts";
 import { branchOf, requireFreeName, requireTable } from "../domain/require.ts";
-import { prepareAudit, type TableChange } from "../domain/transaction.ts";
+import { makeAudited, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { requireNoOpenJob } from "../jobs/job.ts";
 import { versionAsked } from "../refs/tags.ts";
 import type { VersionRequest } from "../rows/reader.ts";
@@ -135,7 +135,7 @@ async function vendCredentials(
   { vend_credentials = true }: { readonly vend_credentials?: boolean | undefined },
 ): Promise<{ readonly storage_options?: Record<string, string> }> {
   if (credentials === undefined || !vend_credentials) return {};
-  const vend = await credentials.for(location);
+  const vend = await credentials(location);
   if (vend === undefined) return {};
   const access = isAllowed(principal, { role: "writer", object: identifier }) ? "write" : "read";
   return { storage_options: await vend({ location, access, principal: principal.name }) };
@@ -191,16 +191,14 @@ async function remove(
 export const renameTable: Handler<"renameTable"> = async (request, { store }, caller) => {
   const identifier = request.id;
   const renamed = checkIdentifier(renamedTo(request));
-  const audit = prepareAudit({ contract: contracts.renameTable, request, caller, objects: [identifier, renamed] });
-
-  await store.write(async (session) => {
+  const change = { contract: contracts.renameTable, request, caller, objects: [identifier, renamed] };
+  const transaction_id = await makeAudited(store, change, async (session) => {
     const table = await requireTable(session, identifier);
     await requireFreeName(session, renamed);
     await requireNoOpenJob(session, table);
     await rename(session, table.id, renamed);
-    await audit.record(session);
   });
-  return { transaction_id: audit.name };
+  return { transaction_id };
 };
 
 export const restoreTable: Handler<"restoreTable"> = async (request, { rows }, caller) => {

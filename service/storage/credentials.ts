@@ -1,10 +1,8 @@
 import type { CredentialVendor } from "./credential-vendor.ts";
 import type { Location } from "./location.ts";
 
-export interface CredentialVendors {
-  /** Returns the vendor of a location; undefined if it needs no credentials or its cloud is not configured. */
-  for(location: Location): Promise<CredentialVendor | undefined>;
-}
+/** Returns the vendor of a location; undefined if it needs no credentials or its cloud is not configured. */
+export type CredentialVendors = (location: Location) => Promise<CredentialVendor | undefined>;
 
 /** Creates the vendors. @param options `s3Role` is the ARN of the role for tables in S3. */
 export function createCredentialVendors({ s3Role }: { readonly s3Role: string | undefined }): CredentialVendors {
@@ -21,11 +19,9 @@ export function createCredentialVendors({ s3Role }: { readonly s3Role: string | 
     }
   }
 
-  return {
-    for: async ({ scheme }) => {
-      const vendor = opened.get(scheme) ?? open(scheme);
-      opened.set(scheme, vendor);
-      return vendor;
-    },
+  return ({ scheme }) => {
+    const vendor = opened.get(scheme) ?? open(scheme);
+    opened.set(scheme, vendor);
+    return vendor;
   };
 }

@@ -10,7 +10,7 @@ import {
   scheduleOf,
 } from "../../domain/policy.ts";
 import { requireTable } from "../../domain/require.ts";
-import { recordAudit } from "../../domain/transaction.ts";
+import { makeAudited } from "../../domain/transaction.ts";
 import { indexedColumn } from "../../geneva/backfill.ts";
 import { type Automation, listAutomations, listSourcesOf } from "../../store/automations.ts";
 import { setTableProperties } from "../../store/tables.ts";
@@ -25,15 +25,14 @@ export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog
   const given = Object.fromEntries(
     policyProperties.flatMap((name) => (request[name] === undefined ? [] : [[name, JSON.stringify(request[name])]])),
   );
-  const transaction_id = await catalog.store.write(async (session) => {
+  const change = { contract: managementContracts.putTablePolicy, request, caller, objects: [id], properties: given };
+  const transaction_id = await makeAudited(catalog.store, change, async (session) => {
     const table = await requireTable(session, id);
     const others = Object.entries(table.properties).filter(([name]) => !policyProperties.some((each) => each === name));
     const properties = { ...Object.fromEntries(others), ...given };
     await setTableProperties(session, table.id, properties);
     await applyPolicy(session, { ...table, properties }, caller);
     await noteAutomations(session, table.id);
-    const contract = managementContracts.putTablePolicy;
-    return recordAudit(session, { contract, request, caller, objects: [id], properties: given });
   });
   return { transaction_id };
 };

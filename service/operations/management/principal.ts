@@ -3,7 +3,7 @@ import { z } from "zod";
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
 import { isReservedKeyId } from "../../auth/reserved-keys.ts";
 import { keyText, readPage } from "../../domain/page.ts";
-import { type Origin, recordAudit } from "../../domain/transaction.ts";
+import { makeAudited, type Origin, recordAudit } from "../../domain/transaction.ts";
 import * as keys from "../../store/api-keys.ts";
 import * as grants from "../../store/grants.ts";
 import type { Session } from "../../store/store.ts";
@@ -30,12 +30,11 @@ export const listPrincipals: Handler<"listPrincipals"> = async (request, { store
 export const createApiKey: Handler<"createApiKey"> = async (request, { store, forgetRoles }, caller) => {
   const { principal, grant } = request;
   const { id, key } = generateApiKey();
-  const transaction_id = await store.write(async (session) => {
+  const properties = { api_key_id: id, principal };
+  const change = { contract: managementContracts.createApiKey, request, caller, objects: [[]], properties };
+  const transaction_id = await makeAudited(store, change, async (session) => {
     await keys.putApiKey(session, id, principal, hashApiKey(key));
     if (grant !== undefined) await grantRole(session, { caller, request }, principal, grant);
-    const properties = { api_key_id: id, principal };
-    const contract = managementContracts.createApiKey;
-    return recordAudit(session, { contract, request, caller, objects: [[]], properties });
   });
   forgetRoles(principal);
   return { transaction_id, api_key_id: id, principal, key };
@@ -109,14 +108,12 @@ async function grantRole(session: Session, origin: Origin, principal: string, gr
 
 export const revokeGrant: Handler<"revokeGrant"> = async (request, { store, forgetRoles }, caller) => {
   const { id, principal } = request;
-  const transaction_id = await store.write(async (session) => {
-    if (!(await grants.deleteGrant(session, principal, id)))
-      throw new CatalogError(
-        "GrantNotFound",
-        `${principal} has no role on ${formatIdentifier(id)}; see the list of grants`,
-      );
-    const change = { contract: managementContracts.revokeGrant, request, caller, objects: [id] };
-    return recordAudit(session, { ...change, properties: { principal } });
+  const properties = { principal };
+  const change = { contract: managementContracts.revokeGrant, request, caller, objects: [id], properties };
+  const transaction_id = await makeAudited(store, change, async (session) => {
+    if (await grants.deleteGrant(session, principal, id)) return;
+    const problem = `${principal} has no role on ${formatIdentifier(id)}; see the list of grants`;
+    throw new CatalogError("GrantNotFound", problem);
   });
   forgetRoles(principal);
   return { transaction_id };

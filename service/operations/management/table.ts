@@ -7,7 +7,7 @@ import { openBranch, readVersionRecords, toTableVersion } from "../../commits/re
 import { readPage, readScannedPage } from "../../domain/page.ts";
 import { noteAutomations } from "../../domain/policy.ts";
 import { requireFreeName, requireTable } from "../../domain/require.ts";
-import { recordAudit, type TableChange } from "../../domain/transaction.ts";
+import { makeAudited, type TableChange } from "../../domain/transaction.ts";
 import { findAuditRecord } from "../../store/audit.ts";
 import { expiryOf } from "../../store/clock.ts";
 import { findDroppedTable, listDroppedTables as list, restoreTableName } from "../../store/dropped-tables.ts";
@@ -43,7 +43,8 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
 
 export const undropTable: Handler<"undropTable"> = async (request, { store }, caller) => {
   const { dropped_id, id, new_id: identifier = id } = request;
-  const transaction_id = await store.write(async (session) => {
+  const change = { contract: managementContracts.undropTable, request, caller, objects: [identifier] };
+  const transaction_id = await makeAudited(store, change, async (session) => {
     const found = await findDroppedTable(session, dropped_id);
     // The comparison uses parts, because joined parts of different names may be equal.
     if (found === undefined || !isDeepStrictEqual(id, found.identifier))
@@ -53,8 +54,6 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
     await deleteTask(session, purgeOf(dropped_id));
     // They may have become due meanwhile.
     await noteAutomations(session, dropped_id);
-    const contract = managementContracts.undropTable;
-    return recordAudit(session, { contract, request, caller, objects: [identifier] });
   });
   return { transaction_id, id: [...identifier] };
 };
@@ -72,11 +71,10 @@ export const unprotectTable: Handler<"unprotectTable"> = async (request, { store
 /** Protects a table from being dropped, or removes the protection. @returns The name of the transaction. */
 function setProtected(store: Store, change: TableChange, protect: boolean): Promise<string> {
   const { id } = change.request;
-  return store.write(async (session) => {
+  return makeAudited(store, { ...change, objects: [id] }, async (session) => {
     const table = await requireTable(session, id);
     const { [protection]: _, ...others } = table.properties;
     await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
-    return recordAudit(session, { ...change, objects: [id] });
   });
 }
 

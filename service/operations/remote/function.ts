@@ -11,7 +11,7 @@ import {
 import { z } from "zod";
 import { keyText, readPage } from "../../domain/page.ts";
 import { requireNamespace, requireTable } from "../../domain/require.ts";
-import { recordAudit } from "../../domain/transaction.ts";
+import { makeAudited, recordAudit } from "../../domain/transaction.ts";
 import { openBake } from "../../functions/bake.ts";
 import { parseRegistration } from "../../functions/registration.ts";
 import { toFunctionVersion, versionNotFound } from "../../functions/version.ts";
@@ -111,7 +111,8 @@ export const dropFunction: Handler<"dropFunction"> = async (request, catalog, ca
   const present = await findFunction(store.read, identifier, Number(version));
   if (present === undefined) return { dropped: false };
   const unused = await unusedBindings(present.id, catalog, caller);
-  await store.write(async (session) => {
+  const change = { contract: remoteContracts.dropFunction, request, caller, objects: [identifier] };
+  await makeAudited(store, change, async (session) => {
     const use = (await listUsesOf(session, present.id)).find((each) => !unused.has(each.id));
     if (use !== undefined)
       throw new CatalogError(
@@ -119,7 +120,6 @@ export const dropFunction: Handler<"dropFunction"> = async (request, catalog, ca
         `version: the column ${use.outputs[0]?.column} of the table ${formatIdentifier(use.table)} uses version ${version} of ${formatIdentifier(identifier)}. Drop the column first`,
       );
     await deleteFunction(session, present.id);
-    await recordAudit(session, { contract: remoteContracts.dropFunction, request, caller, objects: [identifier] });
   });
   return { dropped: true };
 };

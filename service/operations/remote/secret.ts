@@ -1,7 +1,7 @@
 import { CatalogError, formatIdentifier, type Identifier, remoteContracts } from "@tiltyard/protocol";
 import { keyText, readPage } from "../../domain/page.ts";
 import { requireNamespace } from "../../domain/require.ts";
-import { recordAudit } from "../../domain/transaction.ts";
+import { makeAudited } from "../../domain/transaction.ts";
 import { encryptSecret } from "../../functions/secret-keys.ts";
 import * as secrets from "../../store/secrets.ts";
 import type { Session } from "../../store/store.ts";
@@ -12,7 +12,8 @@ export const createSecret: Handler<"createSecret"> = async (request, { store, se
   const { id: secret, value } = request;
   const [name, namespace] = [requireName(secret), secret.slice(0, -1)];
   const encrypted = encryptSecret(secretKeys, secret, value);
-  await store.write(async (session) => {
+  const change = { contract: remoteContracts.createSecret, request, caller, objects: [secret] };
+  await makeAudited(store, change, async (session) => {
     await requireNamespace(session, namespace);
     if ((await secrets.findSecret(session, secret)) !== undefined)
       throw new CatalogError(
@@ -21,7 +22,6 @@ export const createSecret: Handler<"createSecret"> = async (request, { store, se
       );
     const now = Date.now();
     await secrets.putSecret(session, { namespace, name, ...encrypted, createdAtMillis: now, updatedAtMillis: now });
-    await recordAudit(session, { contract: remoteContracts.createSecret, request, caller, objects: [secret] });
   });
   return {};
 };
@@ -29,12 +29,12 @@ export const createSecret: Handler<"createSecret"> = async (request, { store, se
 export const alterSecret: Handler<"alterSecret"> = async (request, { store, secretKeys }, caller) => {
   const { id: secret, value } = request;
   const encrypted = encryptSecret(secretKeys, secret, value);
-  await store.write(async (session) => {
+  const change = { contract: remoteContracts.alterSecret, request, caller, objects: [secret] };
+  await makeAudited(store, change, async (session) => {
     const present = await requireSecret(session, secret);
     // Clients recognize another value by a later time.
     const updatedAtMillis = Math.max(Date.now(), present.updatedAtMillis + 1);
     await secrets.putSecret(session, { ...present, ...encrypted, updatedAtMillis });
-    await recordAudit(session, { contract: remoteContracts.alterSecret, request, caller, objects: [secret] });
   });
   return {};
 };
@@ -46,10 +46,10 @@ export const describeSecret: Handler<"describeSecret"> = async ({ id }, { store 
 
 export const dropSecret: Handler<"dropSecret"> = async (request, { store }, caller) => {
   const { id: secret } = request;
-  await store.write(async (session) => {
+  const change = { contract: remoteContracts.dropSecret, request, caller, objects: [secret] };
+  await makeAudited(store, change, async (session) => {
     await requireSecret(session, secret);
     await secrets.deleteSecret(session, secret);
-    await recordAudit(session, { contract: remoteContracts.dropSecret, request, caller, objects: [secret] });
   });
   return {};
 };
