@@ -15,24 +15,29 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
-const heading = `"""The requests and responses of jobs. Generated from the contracts: test/runner/python-models.test.ts."""
+const heading = `"""The requests, responses and exit codes of jobs, which test/runner/python-models.test.ts generates."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, Literal, NotRequired, TypedDict
 `;
 /** The fields of every request, which the job does not send. */
 const common = ["identity", "context", "id"];
 
-/** Returns a Python module with a TypedDict for each schema and for each object in it, which mypy checks. */
-export function pythonModels(schemas: Readonly<Record<string, z.ZodObject>>): string {
+/** Returns a Python module with an IntEnum, and a TypedDict for each schema and for each object in it, which mypy checks. */
+export function pythonModels(
+  schemas: Readonly<Record<string, z.ZodObject>>,
+  exitCodes: Readonly<Record<string, number>>,
+): string {
   const classes = new Map<string, string>();
   for (const [name, zod] of Object.entries(schemas)) {
     const root: Schema = z.toJSONSchema(zod, { io: "input" }) as Schema;
     const types = new PythonTypes(root.$defs ?? {}, classes);
     types.defineClass(name, types.resolve(root));
   }
-  return heading + [...classes.values()].join("");
+  const codes = Object.entries(exitCodes).map(([name, code]) => `    ${name} = ${code}`);
+  return `${heading}\n\nclass Exit(IntEnum):\n${codes.join("\n")}\n${[...classes.values()].join("")}`;
 }
 
 /** The Python types of the schemas of one document. */

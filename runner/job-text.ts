@@ -19,15 +19,22 @@ export function asText(text: string): string {
 const installing = /Last \d+ lines of std(?:out|err):\n/;
 const installingLines = 6;
 
+/**
+ * The exit codes of the process of a job, from which the Python package is generated. The catalog knows the outcome
+ * except for `LOST` and `AGAIN`, which is the code of sysexits.h for a temporary failure: another attempt may succeed.
+ */
+export const exitCodes = { SUCCEEDED: 0, USAGE: 2, FAILED: 3, CANCELED: 4, LOST: 5, AGAIN: 75 } as const;
+
 /** The text of Ray about a process that exited with a code. A shell reports the signal 9 as 137, and Python as -9. */
 const exitCode = /^Job entrypoint command failed with exit code (-?\d+)/;
 
 const killed =
   "The process of the job was killed by signal 9, probably because its node had no memory left: give that node more memory";
-/** The meaning of the exit codes of a process that could not report its end (job/tiltyard/job/__main__.py). */
+/** The meaning of the exit codes of a process that could not report its end. */
 const meanings: Readonly<Record<string, string>> = {
-  "5": "The catalog accepted no further heartbeat of the process: check that Ray reaches the catalog, that its opener may still write the table, and that no other attempt has superseded this one",
-  "75": "The catalog did not respond to the process of the job: check that Ray reaches the catalog",
+  [exitCodes.LOST]:
+    "The catalog accepted no further heartbeat of the process: check that Ray reaches the catalog, that its opener may still write the table, and that no other attempt has superseded this one",
+  [exitCodes.AGAIN]: "The catalog did not respond to the process of the job: check that Ray reaches the catalog",
   "137": killed,
   "-9": killed,
 };

@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 import traceback
-from enum import IntEnum
 
 from tiltyard.connection import Connection, ConnectionSettingError, connection
 from tiltyard.job import contracts
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
 from tiltyard.job.catalog_job import CatalogJob, CatalogUnavailable
+from tiltyard.job.contracts import Exit
 from tiltyard.job.failure import is_passing, reason_of
 from tiltyard.job.job import Job
 from tiltyard.job.log_tail import LogTail, quiet
@@ -19,18 +19,6 @@ from tiltyard.job.ray_head import has_ray
 from tiltyard.job.work import work_of
 
 LEASE_SECONDS = 60.0
-
-
-class Exit(IntEnum):
-    """The exit codes of the process. The catalog knows the outcome except for LOST and AGAIN."""
-
-    SUCCEEDED = 0
-    USAGE = 2
-    FAILED = 3
-    CANCELED = 4
-    LOST = 5
-    # The code of sysexits.h for a temporary failure, after which another attempt may succeed.
-    AGAIN = 75
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,8 +1,18 @@
-"""The requests and responses of jobs. Generated from the contracts: test/runner/python-models.test.ts."""
+"""The requests, responses and exit codes of jobs, which test/runner/python-models.test.ts generates."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, Literal, NotRequired, TypedDict
+
+
+class Exit(IntEnum):
+    SUCCEEDED = 0
+    USAGE = 2
+    FAILED = 3
+    CANCELED = 4
+    LOST = 5
+    AGAIN = 75
 
 
 class JobParameters(TypedDict):
