@@ -49,7 +49,7 @@ export { TableVersion } from "./operations/table-version.ts";
 export type { AlterTransactionAction } from "./operations/transaction.ts";
 export { ownValue } from "./own-value.ts";
 export * from "./platform.ts";
-export { formatTable, printable, surviveOutputErrors } from "./program-output.ts";
+export { surviveOutputErrors } from "./program-output.ts";
 export { amountOf } from "./quantity.ts";
 export * from "./ray-cluster.ts";
 export * from "./remote/contracts.ts";

@@ -1,5 +1,5 @@
-import { formatTable, printable } from "@tiltyard/protocol";
 import { InvalidArgumentError, Option } from "commander";
+import { formatTable, printable } from "./terminal-text.ts";
 
 export interface JsonOption {
   readonly json?: boolean;

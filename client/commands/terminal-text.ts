@@ -1,0 +1,76 @@
+import { ownValue } from "@tiltyard/protocol";
+
+/** The characters that a terminal interprets, and those that reorder the text around them. */
+const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+/**
+ * Returns a text with escapes such as `\u001b` instead of unprintable characters. Names, values and messages of a
+ * catalog could otherwise control the terminal.
+ *
+ * @param kept The control characters that remain.
+ */
+export function printable(text: string, kept = "\n\t"): string {
+  return text.replace(unprintable, (character) => (kept.includes(character) ? character : escaped(character)));
+}
+
+function escaped(character: string): string {
+  if (character === "\n") return "\\n";
+  return character === "\t" ? "\\t" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** The smallest width of a column that is cut. */
+const widthMin = 8;
+const gap = "  ";
+
+/**
+ * Formats rows for a terminal, under the names of their columns.
+ *
+ * @param width The width of the terminal, to which the widest columns are cut.
+ */
+export function formatTable(
+  rows: readonly Readonly<Record<string, string>>[],
+  columns: readonly string[],
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const lines = [
+    columns.map((column) => printable(column.toUpperCase(), "")),
+    ...rows.map((row) => columns.map((column) => printable(ownValue(row, column) ?? "", ""))),
+  ];
+  const natural = columns.map((_, index) =>
+    lines.reduce((most, line) => Math.max(most, cellsOf(line[index] ?? "")), 0),
+  );
+  let most = Math.max(0, ...natural);
+  const available = width - gap.length * (columns.length - 1);
+  while (most > widthMin && natural.reduce((sum, each) => sum + Math.min(each, most), 0) > available) most -= 1;
+  const text = lines.map((line) =>
+    line
+      .map((cell, index) => fitted(cell, Math.min(natural[index] ?? 0, most)))
+      .join(gap)
+      .trimEnd(),
+  );
+  return text.join("\n");
+}
+
+const ascii = /^[\x20-\x7e]*$/;
+/** Matches the characters that terminals draw in two cells. */
+const wide =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
+const graphemes = new Intl.Segmenter();
+
+/** Returns the number of a terminal's cells that a text occupies. */
+function cellsOf(text: string): number {
+  if (ascii.test(text)) return text.length;
+  return [...graphemes.segment(text)].reduce((sum, { segment }) => sum + (wide.test(segment) ? 2 : 1), 0);
+}
+
+/** Cuts or pads a text to a width. */
+function fitted(text: string, width: number): string {
+  const missing = width - cellsOf(text);
+  if (missing >= 0) return text + " ".repeat(missing);
+  let cut = "";
+  for (const { segment } of graphemes.segment(text)) {
+    if (cellsOf(cut + segment) >= width) break;
+    cut += segment;
+  }
+  return fitted(`${cut}…`, width);
+}
