@@ -73,6 +73,7 @@ export type ClusterAccess = {
 export type ClusterSubject = { readonly kind: "User" | "Group"; readonly name: pulumi.Input<string> };
 
 export interface TeamClientArgs {
+  /** The principals of the team, in the form of `clientPrincipals`. */
   readonly principals: readonly string[];
   /** The folder in the bucket, with a trailing slash. */
   readonly folder: string;
@@ -84,8 +85,9 @@ export interface TeamClient {
   readonly roleName: pulumi.Output<string> | undefined;
 }
 
-/** The service account of pods and their folder of the bucket, with a trailing slash; the whole bucket when absent. */
+/** The service account of pods, and what they use of the bucket. */
 export interface IdentityArgs extends ServiceAccountName {
+  /** The folder of the bucket, with a trailing slash; the whole bucket when absent. */
   readonly folder?: string;
   /** `vended`: none, because the catalog hands out credentials; `direct` when absent. */
   readonly bucketAccess?: BucketAccess;

@@ -197,7 +197,12 @@ export class ClusterProvider extends kubernetes.Provider {
     return new LiveObjects(await this.#config());
   }
 
-  /** Returns options that mark the objects below a component as the stack's and check them before their creation. */
+  /**
+   * Returns options that mark the objects below a component as the stack's and check them before their creation.
+   *
+   * They use Pulumi's `transformations` instead of the newer `transforms`, which only the engine runs: with its mocks, no
+   * test could check that all objects have the marks. All objects are created by this program, so both see the same.
+   */
   owned<Options extends pulumi.ResourceOptions>(component: StackComponent, options?: Options) {
     const own: pulumi.ResourceTransformation = (args) => this.#own(component, args);
     return { ...options, transformations: [...(options?.transformations ?? []), own] } as Options;

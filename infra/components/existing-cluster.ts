@@ -10,6 +10,7 @@ import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 interface AnyExistingClusterArgs {
   /** The content of a kubeconfig or the path of a file; the default kubeconfig of the user when absent. */
   readonly kubeconfig?: pulumi.Input<string> | undefined;
+  /** The context of the kubeconfig; its current one when absent. */
   readonly context?: string | undefined;
   /** The name of the cluster in outputs. */
   readonly clusterName: pulumi.Input<string>;

@@ -24,7 +24,9 @@ describe("the cluster on GKE", () => {
       datapathProvider: "ADVANCED_DATAPATH",
       releaseChannel: { channel: "REGULAR" },
     });
-    expect(cluster.dependencies).toContain(one("gcp:compute/routerNat:RouterNat").urn);
+    const nat = one("gcp:compute/routerNat:RouterNat");
+    expect(nat.inputs).toMatchObject({ enableDynamicPortAllocation: true, enableEndpointIndependentMapping: false });
+    expect(cluster.dependencies).toContain(nat.urn);
     const { secondaryIpRanges } = one("gcp:compute/subnetwork:Subnetwork").inputs;
     expect(secondaryIpRanges.map((range: { rangeName: string }) => range.rangeName)).toEqual(["pods", "services"]);
   });

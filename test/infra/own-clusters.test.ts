@@ -85,6 +85,25 @@ test.each(clouds)(
   },
 );
 
+test("every argument of the exported components has a sentence", () => {
+  const files = ["eks.ts", "gke.ts", "own-clusters.ts", "cluster.ts"].concat(
+    ["existing-cluster", "own-services", "ray/ray-platform", "catalog/catalog", "runner/runner"].map(
+      (file) => `components/${file}.ts`,
+    ),
+  );
+  const fields = files.flatMap((file) => {
+    const text = readFileSync(join(import.meta.dirname, "../../infra", file), "utf8");
+    return [...text.matchAll(/interface (\w+Args)\b[^{]*\{\n([\s\S]*?)\n\}/g)].flatMap(([, name, body = ""]) => {
+      const lines = body.split("\n");
+      return lines.flatMap((line, index) =>
+        line.startsWith("  readonly ") ? [{ field: `${name}: ${line}`, before: lines[index - 1] ?? "" }] : [],
+      );
+    });
+  });
+  expect(fields.length).toBeGreaterThan(50);
+  for (const { field, before } of fields) expect(before, field).toMatch(/\*\/$/);
+});
+
 test("a component has the type of its class", () => {
   const folder = join(import.meta.dirname, "../../infra/components");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));

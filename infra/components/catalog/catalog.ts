@@ -18,6 +18,7 @@ import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
 export interface CatalogArgs extends Partial<CatalogOptions> {
+  /** The cluster of the catalog's pods. */
   readonly cluster: Cluster;
   /** The platform whose Ray jobs use the catalog. */
   readonly platform: PlatformParts;

@@ -22,6 +22,7 @@ import { createClusterRole } from "./ray-rights.ts";
 import { RayTeam } from "./ray-team.ts";
 
 export interface RayPlatformArgs {
+  /** The cluster of Ray's pods and of their operator. */
   readonly cluster: Cluster;
   /** The namespace; `lancedb` when absent, which is Geneva's default. */
   readonly namespace?: string;

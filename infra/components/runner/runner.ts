@@ -11,6 +11,7 @@ import type { PlatformParts } from "../ray/ray-platform.ts";
 import { type RunnerPlace, runnerPodSpec } from "./runner-pod.ts";
 
 export interface RunnerArgs extends Partial<RunnerSettings> {
+  /** The cluster of the runner's pod. */
   readonly cluster: Cluster;
   /** The platform that executes the jobs. */
   readonly platform: PlatformParts;
