@@ -10,12 +10,12 @@ import { catalogImage, folderOf, isOurs, useCluster } from "./cluster.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
 import { addPlatformNodes, platformNodes } from "./platform-nodes.ts";
 import { DeployedStack } from "./stack.ts";
-import { prepareKubernetesProvider } from "./tools.ts";
+import { isRealProviderAsked, prepareKubernetesProvider } from "./tools.ts";
 import { until } from "./until.ts";
 
 const namespace = "tiltyard-e2e-real";
 const catalogNamespace = `${namespace}-catalog`;
-const isAsked = isOurs && process.env.TILTYARD_E2E_REAL_PROVIDER === "1";
+const isAsked = isOurs && isRealProviderAsked;
 if (!isAsked) process.stderr.write("e2e: left out: the real provider, without TILTYARD_E2E_REAL_PROVIDER=1\n");
 
 describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {

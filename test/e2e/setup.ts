@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { preparePython } from "../interop/tools.ts";
 import { KubernetesApi } from "./kubernetes/api.ts";
-import { preparePulumiPython, prepareTools } from "./tools.ts";
+import { isRealProviderAsked, prepareKubernetesProvider, preparePulumiPython, prepareTools } from "./tools.ts";
 
 /** Builds the programs of the tests before the first test, because that needs minutes on a new machine. */
 export default async function setup(): Promise<void> {
   if (process.env.TILTYARD_E2E_KUBECONFIG !== undefined) await assertFree(process.env.TILTYARD_E2E_KUBECONFIG);
   const start = performance.now();
   prepareTools();
+  if (isRealProviderAsked) prepareKubernetesProvider();
   process.env.TILTYARD_TEST_PYTHON = preparePython();
   process.env.TILTYARD_TEST_PULUMI_PYTHON = preparePulumiPython();
   process.stderr.write(`e2e: preparing the tools took ${Math.round((performance.now() - start) / 1000)} s\n`);

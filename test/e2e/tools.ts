@@ -12,6 +12,9 @@ import { lightDefinition } from "./tools/kuberay/light-definition.ts";
 /** A checkout of KubeRay, whose operator replaces that of the Go module. */
 const { TILTYARD_E2E_KUBERAY: kuberayCheckout } = process.env;
 
+/** True for tests with Pulumi's real Kubernetes provider, whose build needs many minutes. */
+export const isRealProviderAsked = process.env.TILTYARD_E2E_REAL_PROVIDER === "1";
+
 const modules = join(import.meta.dirname, "tools");
 
 /** The programs by the module that pins them. The first one represents all in the check of the cache. */
