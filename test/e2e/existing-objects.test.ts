@@ -206,6 +206,11 @@ describeOnOurs(
       expect(await first.up(settingsOf(namespace))).toMatchObject({ update: 1 });
     });
 
+    test("previews the replacement of its catalog, which exists until the up deletes it", async () => {
+      const catalog = "kubernetes:apps/v1:StatefulSet::catalog";
+      expect(await first.preview(settingsOf(namespace), [catalog])).toMatchObject({ replace: 1 });
+    });
+
     test("is not renamed while its namespace has a Ray job, which the operator of the new one would not delete", async () => {
       const { api } = cluster();
       const labels = { "app.kubernetes.io/name": "kuberay-operator" };

@@ -69,12 +69,12 @@ export class DeployedStack {
   /**
    * Deploys with these settings and the required ones of the variant. A setting remains until it is changed.
    *
-   * @param replace The names of resources that are replaced, like those of `pulumi up --replace`.
+   * @param replace The names of resources that are replaced, like those of `pulumi up --replace`. Where several resources have
+   *   a name, its type precedes it: `kubernetes:apps/v1:StatefulSet::catalog`.
    */
   async up(settings: Settings, replace: readonly string[] = []): Promise<Changes> {
-    await this.#configure(settings);
-    const replaced = replace.map((name) => this.#urnOf(name));
-    const { outputs, summary } = await inTime((options) => this.#stack.up({ ...options, replace: replaced }));
+    const urns = await this.#prepare(settings, replace);
+    const { outputs, summary } = await inTime((options) => this.#stack.up({ ...options, replace: urns }));
     this.#outputs = outputs;
     return summary.resourceChanges ?? {};
   }
@@ -101,9 +101,9 @@ export class DeployedStack {
   }
 
   /** Returns the changes that {@link up} would apply. */
-  async preview(settings: Settings): Promise<Changes> {
-    await this.#configure(settings);
-    return (await inTime((options) => this.#stack.preview(options))).changeSummary;
+  async preview(settings: Settings, replace: readonly string[] = []): Promise<Changes> {
+    const urns = await this.#prepare(settings, replace);
+    return (await inTime((options) => this.#stack.preview({ ...options, replace: urns }))).changeSummary;
   }
 
   async refresh(): Promise<Changes> {
@@ -134,9 +134,15 @@ export class DeployedStack {
     return readFileSync(this.#statePath, "utf8");
   }
 
+  /** Sets the settings. @returns The URNs of the resources to replace. */
+  async #prepare(settings: Settings, replace: readonly string[]): Promise<string[]> {
+    await this.#configure(settings);
+    return replace.map((name) => this.#urnOf(name));
+  }
+
   #urnOf(name: string): string {
     const { resources }: { resources: { urn: string }[] } = JSON.parse(this.state).checkpoint.latest;
-    const found = resources.filter(({ urn }) => urn.endsWith(`::${name}`));
+    const found = resources.filter(({ urn }) => urn.endsWith(`::${name}`) || urn.endsWith(`$${name}`));
     if (found[0] === undefined || found.length > 1) throw new Error(`${found.length} resources are named ${name}`);
     return found[0].urn;
   }
