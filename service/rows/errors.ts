@@ -83,7 +83,7 @@ function invalidInput(error: Error, text: string, hasRows: boolean): CatalogErro
 }
 
 function unreadableVersion(text: string): string {
-  return `${lanceLibrary} of this catalog cannot process this version of the table, which a newer library may have written. Open it with that library (${text}).`;
+  return `${lanceLibrary} of this catalog cannot process this version of the table, which a newer library may have written, or a type in the request, such as a timestamp with the zone +05:30. Open the table with that library (${text}).`;
 }
 
 /** Creates the error for a call that needs an index on a column with a zone such as `+05:30`, which Lance 12 cannot read. */

@@ -147,6 +147,22 @@ test("accepts a text of any length as a value, and no longer expression", async 
   });
 });
 
+test("rejects an expression of a type that Lance 12 cannot read, and accepts it without the colon", async () => {
+  const at = ["zones"];
+  await catalog.call("createTable", { id: at }, { body: arrowStream(films) });
+  const add = (zone: string) => {
+    const expression = `arrow_cast('2026-11-29', 'Timestamp(Microsecond, Some("${zone}"))')`;
+    return catalog.call("alterTableAddColumns", { id: at, new_columns: [{ name: "seen", expression }] });
+  };
+  expect((await add("+05:30")).error).toMatchObject({
+    status: 406,
+    detail: expect.stringContaining("a type in the request"),
+  });
+  expect((await add("+0530")).body).toMatchObject({ version: 2 });
+  const { body } = await catalog.call("describeTable", { id: at, load_detailed_metadata: true });
+  expect(JSON.stringify(body.schema)).toContain("+05:30");
+});
+
 test("refuses the names of Lance's own indices before anything is committed", async () => {
   const versions = async () => (await catalog.call("listTableVersions", { id })).body.versions.length;
   const before = await versions();
