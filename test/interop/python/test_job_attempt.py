@@ -1,6 +1,7 @@
 """One attempt of a job (`python -m tiltyard.job`): its claim, its heartbeat and its end in the catalog."""
 
 import http.server
+import importlib.metadata
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import pytest
 from catalog import PROJECT, Catalog, wait_until
 from jobs import ROWS, alter, backfill, claim, describe, write_films
 from lance_namespace.errors import ServiceUnavailableError
+from packaging.requirements import Requirement
 from tiltyard.connection import Connection
 from tiltyard.job import standby
 from tiltyard.job.attempt import Attempt, AttemptStopped, Process, Stop
@@ -407,4 +409,9 @@ def test_the_package_is_typed_and_makes_a_wheel(tmp_path):
         check=False,
     )
     assert built.returncode == 0, built.stderr
-    assert [file.name for file in tmp_path.iterdir()] == ["tiltyard-0.1.0-py3-none-any.whl"]
+    [wheel] = tmp_path.iterdir()
+    assert wheel.name == "tiltyard-0.1.0-py3-none-any.whl"
+    # pip installs no release that cannot fill computed columns of local tables.
+    [metadata] = importlib.metadata.distributions(path=[str(wheel)])
+    allowed = {each.name: each.specifier for each in map(Requirement, metadata.requires)}["lancedb"]
+    assert list(allowed.filter(["0.39.0", "0.40.0", "0.40.9", "0.41.0", "1.0.0"])) == ["0.40.0", "0.40.9"]
