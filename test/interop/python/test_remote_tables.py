@@ -51,6 +51,14 @@ def test_tables_are_created_listed_renamed_and_dropped(remote, namespace):
         remote.open_table("c", **where)
 
 
+def test_an_existing_table_is_opened_as_it_is_also_with_other_columns(catalog, remote, namespace):
+    where = {"namespace_path": [namespace]}
+    remote.create_table("films", rows(0, 5), **where)
+    for db in (remote, lancedb.connect_namespace("rest", catalog.properties)):
+        opened = db.create_table("films", pa.table({"year": [1979]}), exist_ok=True, **where)
+        assert (opened.schema, opened.version, opened.count_rows()) == (SCHEMA, 1, 5)
+
+
 def test_the_tables_of_the_root_are_listed_behind_a_name(remote, namespace):
     names = [f"root_{namespace}_{number}" for number in range(3)]
     for name in names:
