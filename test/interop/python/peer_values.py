@@ -1,4 +1,4 @@
-"""Values of every kind in updates and merges of a column of each type, for most of which they are malformed."""
+"""Values of every kind in filters, updates and merges of a column of each type, for most of which they are malformed."""
 
 from functools import partial
 
@@ -20,6 +20,18 @@ VALUES = {
     "null": None,
 }
 EXPRESSIONS = {"SQL of a text": "'x'", "SQL of a list": "[5.0]", "SQL with a failing cast": "cast('x' as int)"}
+FILTERS = {
+    "a number": "x = 1",
+    "a fraction": "x < 5.5",
+    "a large number": "x < 9223372036854775808",
+    "a text": "x = 'x'",
+    "a boolean": "x = true",
+    "bytes": "x = X'00'",
+    "a date": "x <= date '2026-11-26'",
+    "a time": "x <= timestamp '2026-11-26 01:02:03'",
+    "a list": "x = [1.0]",
+    "null": "x = null",
+}
 SOURCES = {
     "texts": pa.array(["x", "y"]),
     "fractions": pa.array([5.5, -1.0]),
@@ -37,16 +49,22 @@ CHANGES = {
 
 
 def compare(peer) -> dict[str, str]:
-    """Changes a table of each type. The rows after a change are a part of its outcome, because NULL is no failure."""
+    """Filters and changes a table of each type. The rows after a change are a part of its outcome, because NULL is no failure."""
     outcomes = {}
     for name, column in columns().items():
         try:
             table = peer.create(rows_of(column))
         except Exception:  # noqa: BLE001, S112 - the types without a table are another area
             continue
+        for value, sql in FILTERS.items():
+            outcomes[f"{name}: filter: {value}"] = observe(partial(filtered, table, sql))
         for change, run in CHANGES.items():
             outcomes[f"{name}: {change}"] = observe(partial(changed, table, run))
     return outcomes
+
+
+def filtered(table, sql: str):
+    return table.search().where(sql).select(["id"]).to_arrow()
 
 
 def changed(table, run):

@@ -8,6 +8,7 @@ import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import geneva
 import lancedb.merge
 import lancedb.query
 import lancedb.remote.table
@@ -19,6 +20,7 @@ import peer_types
 import peer_values
 import pyarrow as pa
 import pytest
+from jobs import describe, jobs_of
 from pages import read_section, write_section
 from peers import KINDS, connect
 
@@ -95,6 +97,23 @@ def test_the_page_lists_every_difference(catalog, namespace, tmp_path, area, cap
     changes = "\n".join(difflib.unified_diff(listed, section, lineterm="", n=0))
     assert changes == "", "TILTYARD_TEST_WRITE_CLIENTS=1 writes the differences, which need an owner"
     assert [each for each in owners if not re.match(r"(the client|the catalog|Lance): ", each)] == []
+
+
+def test_pylance_does_not_send_arguments_of_geneva_that_the_protocol_lacks(catalog, table):
+    """docs/clients/geneva.md says so. test/service/jobs.test.ts sends such arguments."""
+
+    @geneva.udf(data_type=pa.int64())
+    def same(id: int) -> int:
+        return id
+
+    name = f"surplus_{table[0]}"
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    rows = db.create_table(name, pa.table({"id": [1]}))
+    rows.add_columns({"same": same})
+    rows.backfill_async("same", num_frags=3, skip_frags=1, use_cpu_only_pool=True)
+    [job] = jobs_of(catalog, [name])
+    parameters = describe(catalog, job)["parameters"]
+    assert (parameters["num_frags"], parameters.get("options")) == (3, None)
 
 
 HEAD = ["| call | local | native | remote | whose |", "| --- | --- | --- | --- | --- |"]
