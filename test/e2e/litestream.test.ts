@@ -14,7 +14,7 @@ import { runCatalogCommand } from "../support/process.ts";
 import { deployed } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { administrator, clientOf, region, startSeaweed } from "./seaweedfs/server.ts";
-import { prepareLitestream } from "./tools.ts";
+import { prepareTools } from "./tools.ts";
 import { until } from "./until.ts";
 
 const bucket = "backups";
@@ -28,7 +28,7 @@ const mounts: Readonly<Record<string, string>> = {
 };
 
 describe("the copies of the catalog by Litestream", () => {
-  const program = prepareLitestream();
+  const program = join(prepareTools().programs, "litestream");
   let server: TestServer;
   let s3: S3Client;
   let environment: Record<string, string>;

@@ -124,7 +124,7 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
     writeFileSync(file, JSON.stringify(inputs.values));
     const options = ["--namespace", inputs.namespace, "--values", file, "--kube-version", pinned.kubernetes];
     const needs = "the helm of test/e2e/tools, and a chart that takes the values";
-    const rendered = read(join(cluster().tools.helm, "helm"), ["template", release, folder, ...options], needs);
+    const rendered = read(join(cluster().tools.programs, "helm"), ["template", release, folder, ...options], needs);
     const objects = documentsIn(rendered);
     expect(objects.length).toBeGreaterThan(0);
     expect(await refusals(objects)).toEqual([]);

@@ -185,8 +185,7 @@ function preparePath(tools: Tools): string {
   const plugins = temporaryFolder("tiltyard-plugins-");
   const { standIns, real } = installProviders(plugins);
   process.stderr.write(`e2e: real providers: ${real.join(", ") || "none"}; stand-ins: ${standIns.join(", ")}\n`);
-  const { pulumi, "pulumi-language-yaml": yaml } = tools;
-  path = [plugins, pulumi, yaml, dirname(process.execPath), process.env.PATH].join(delimiter);
+  path = [plugins, tools.programs, tools.yamlHost, dirname(process.execPath), process.env.PATH].join(delimiter);
   process.env.PATH = path;
   return path;
 }

@@ -105,17 +105,17 @@ export class ControlPlane {
     this.#startApiServer();
     await this.#answers();
     writeFileSync(this.kubeconfigPath, this.#kubeconfigText(), { mode: 0o600 });
-    const { kubernetes, kuberay, kwok } = this.#tools;
+    const { programs, kuberay } = this.#tools;
     // The controller manager looks up new kinds of owners every half minute, but knows those that exist before its
     // start.
     await installDefinitions(this.api, rayDefinitions(join(kuberay, "crds")));
     this.#startControllerManager();
-    this.#daemon("kube-scheduler", join(kubernetes, "kube-scheduler"), this.#alone);
+    this.#daemon("kube-scheduler", join(programs, "kube-scheduler"), this.#alone);
     // KWOK marks pods as ready and deletes them immediately. The tests themselves complete the pods of jobs.
-    const files = readdirSync(join(kwok, "stages")).filter((file) => file !== "pod-complete.yaml");
-    const stages = files.flatMap((file) => ["--config", join(kwok, "stages", file)]);
+    const files = readdirSync(join(programs, "stages")).filter((file) => file !== "pod-complete.yaml");
+    const stages = files.flatMap((file) => ["--config", join(programs, "stages", file)]);
     const manage = ["--manage-all-nodes=true", "--node-lease-duration-seconds=40"];
-    this.#daemon("kwok", join(kwok, "kwok"), [
+    this.#daemon("kwok", join(programs, "kwok"), [
       ...this.#signIn,
       ...stages,
       ...manage,
@@ -143,12 +143,12 @@ export class ControlPlane {
     ];
     // The data is deleted after the test, so no sync is needed.
     const data = ["--data-dir", this.#path("etcd"), "--unsafe-no-fsync"];
-    this.#daemon("etcd", join(this.#tools.etcd, "etcd"), [...clients, ...others, ...data]);
+    this.#daemon("etcd", join(this.#tools.programs, "etcd"), [...clients, ...others, ...data]);
   }
 
   #startApiServer(): void {
     const { etcd, api } = this.#ports;
-    this.#daemon("kube-apiserver", join(this.#tools.kubernetes, "kube-apiserver"), [
+    this.#daemon("kube-apiserver", join(this.#tools.programs, "kube-apiserver"), [
       `--etcd-servers=http://127.0.0.1:${etcd}`,
       "--bind-address=127.0.0.1",
       "--advertise-address=127.0.0.1",
@@ -169,7 +169,7 @@ export class ControlPlane {
   #startControllerManager(): void {
     const privateKey = ["--service-account-private-key-file", this.#path("service-accounts.key")];
     const root = ["--root-ca-file", this.#path("apiserver.crt")];
-    const program = join(this.#tools.kubernetes, "kube-controller-manager");
+    const program = join(this.#tools.programs, "kube-controller-manager");
     this.#daemon("kube-controller-manager", program, [...this.#alone, ...privateKey, ...root]);
   }
 

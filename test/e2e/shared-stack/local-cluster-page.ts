@@ -69,7 +69,7 @@ case "$1 $*" in
   *--client*) ;;
   preview*|up*) exec '${process.execPath}' '${program}' "$1" ;;
 esac
-exec '${join(cluster().tools.pulumi, "pulumi")}' "$@"
+exec '${join(cluster().tools.programs, "pulumi")}' "$@"
 `;
 }
 
@@ -82,7 +82,7 @@ async function follow(part: string): Promise<string> {
   const env = {
     ...process.env,
     ...engineEnvironment(cluster(), "kind"),
-    PATH: [clone, cluster().tools.kubernetes, pathWithPython()].join(":"),
+    PATH: [clone, cluster().tools.programs, pathWithPython()].join(":"),
     HOME: clone,
     PULUMI_HOME: join(clone, "pulumi-home"),
     KUBECONFIG: cluster().kubeconfigPath,
