@@ -118,7 +118,7 @@ export async function recordAudit(session: Session, change: Change): Promise<str
   return audit.name;
 }
 
-/** Makes a change together with its audit record in one database transaction. @returns The name of the transaction. */
+/** Applies a change and records it in one database transaction. @returns The name of the transaction. */
 export async function makeAudited(
   store: Store,
   change: Change,

@@ -69,8 +69,8 @@ export class DeployedStack {
   /**
    * Deploys with these settings and the required ones of the variant. A setting remains until it is changed.
    *
-   * @param replace The names of resources that are replaced, like those of `pulumi up --replace`. Where several resources have
-   *   a name, its type precedes it: `kubernetes:apps/v1:StatefulSet::catalog`.
+   * @param replace The names of resources that are replaced, like those of `pulumi up --replace`. The type precedes a
+   *   name that several resources have: `kubernetes:apps/v1:StatefulSet::catalog`.
    */
   async up(settings: Settings, replace: readonly string[] = []): Promise<Changes> {
     const urns = await this.#prepare(settings, replace);
