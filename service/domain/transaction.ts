@@ -119,17 +119,15 @@ export async function recordAudit(session: Session, change: Change): Promise<str
 }
 
 /** Applies a change and records it in one database transaction. @returns The name of the transaction. */
-export async function makeAudited(
+export function makeAudited(
   store: Store,
   change: Change,
   work: (session: Session) => Promise<unknown>,
 ): Promise<string> {
-  const audit = prepareAudit(change);
-  await store.write(async (session) => {
+  return store.write(async (session) => {
     await work(session);
-    await audit.record(session);
+    return recordAudit(session, change);
   });
-  return audit.name;
 }
 
 /**
