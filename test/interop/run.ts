@@ -183,8 +183,9 @@ async function runSelection([first, ...more]: readonly string[]): Promise<boolea
   if (first === "--fast") return clients("not jvm and not slow", [...filesOf(fastTests), ...more], prepareClients());
   if (first === "--peers") return clients("not jvm", [...filesOf(["peers"]), ...more], prepareClients());
   if (first === "--jvm")
-    return clients("jvm", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });
-  if (first === "--weekly") return clients("weekly", [python, ...more], { ...prepareClients(), ...prepareServers() });
+    return clients("jvm and not weekly", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });
+  if (first === "--weekly")
+    return clients("weekly", [python, ...more], { ...prepareClients(), ...prepareServers(), ...prepareJvm() });
   if (first !== undefined)
     return clients("not jvm", [python, first, ...more], { ...prepareClients(), ...prepareServers() });
   return runAll();

@@ -21,7 +21,10 @@ SECONDS = 600
 
 def marks(page: Path) -> list[pytest.MarkDecorator]:
     languages = examples(page).keys()
-    if languages & {"java", "sql"}:
+    if "sql" in languages:
+        # Spark needs minutes for it. test_clients.py covers the same operations for each change.
+        return [pytest.mark.jvm, pytest.mark.weekly]
+    if "java" in languages:
         return [pytest.mark.jvm]
     return [pytest.mark.slow] if page.stem in SLOW else []
 
