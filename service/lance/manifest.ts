@@ -53,10 +53,13 @@ export interface Fragment {
 
 /**
  * A manifest with any number of fragments, which is read in one pass. Sections before the manifest are ignored, as Lance
- * ignores them. A file that is not Lance's has no content. All methods throw CatalogError Unsupported.
+ * ignores them. A file of another format has no base paths, rows, operation and metadata of the schema; its other
+ * properties, like all of a manifest that cannot be read, throw CatalogError Unsupported.
  */
 export class Manifest {
   readonly file: Uint8Array;
+  /** Reports whether the file is one of Lance. */
+  readonly isLance: boolean;
   /** The paths of folders in which the version has files. */
   readonly basePaths: readonly string[];
   /** The number of rows that are not deleted; undefined if the manifest does not have it. */
@@ -65,18 +68,23 @@ export class Manifest {
 
   constructor(file: Uint8Array) {
     this.file = file;
-    const isLance = isLanceFile(file);
+    this.isLance = isLanceFile(file);
     let rows: number | undefined = 0;
     const addRows = (fragment: Field) => {
       const more = rows === undefined ? undefined : rowsOf(fragment);
       rows = more === undefined ? undefined : (rows ?? 0) + more;
     };
-    this.#fields = readable(() => (isLance ? readFields(manifestIn(file), ofManifest.fragments, addRows) : []));
+    this.#fields = readable(() => (this.isLance ? readFields(manifestIn(file), ofManifest.fragments, addRows) : []));
     this.basePaths = readable(() =>
       Array.from(messages(this.#fields, ofManifest.basePaths), (base) => text(base, ofBasePath.path)),
     );
     // A forged manifest may have any numbers.
-    this.rowCount = isLance ? z.int().nonnegative().safeParse(rows).data : undefined;
+    this.rowCount = this.isLance ? z.int().nonnegative().safeParse(rows).data : undefined;
+  }
+
+  get #required(): readonly Field[] {
+    if (!this.isLance) throw notLance();
+    return this.#fields;
   }
 
   /** The operation of the version's transaction; undefined if the file does not have it. */
@@ -95,7 +103,7 @@ export class Manifest {
 
   /** The fields of the schema. Parents precede their children. */
   get fields(): readonly SchemaField[] {
-    return readable(() => Array.from(messages(this.#fields, ofManifest.fields), schemaFieldIn));
+    return readable(() => Array.from(messages(this.#required, ofManifest.fields), schemaFieldIn));
   }
 
   /** The metadata of each column by name. */
@@ -114,21 +122,21 @@ export class Manifest {
     const bytesOf = (fields: readonly Field[], wanted: number) =>
       fields.reduce((sum, { number, bytes }) => sum + (number === wanted ? bytes.length : 0), 0);
     return readable(() => {
-      let sum = bytesOf(this.#fields, ofManifest.schemaMetadata);
-      for (const field of messages(this.#fields, ofManifest.fields)) sum += bytesOf(field, ofField.metadata);
+      let sum = bytesOf(this.#required, ofManifest.schemaMetadata);
+      for (const field of messages(this.#required, ofManifest.fields)) sum += bytesOf(field, ofField.metadata);
       return sum;
     });
   }
 
   /** Reports whether the rows of the table keep their ids between versions. */
   get hasStableRowIds(): boolean {
-    const flags = readable(() => uint(this.#fields, ofManifest.readerFeatureFlags)) ?? 0n;
+    const flags = readable(() => uint(this.#required, ofManifest.readerFeatureFlags)) ?? 0n;
     return (flags & stableRowIds) !== 0n;
   }
 
   /** The highest id that any fragment of the table ever had; -1 without any. */
   get highestFragment(): number {
-    return Number(readable(() => uint(this.#fields, ofManifest.maxFragmentId)) ?? -1n);
+    return Number(readable(() => uint(this.#required, ofManifest.maxFragmentId)) ?? -1n);
   }
 
   /** The fragments, which may have at most as many as memory allows. */
@@ -281,7 +289,7 @@ export interface Section {
  * @throws CatalogError Unsupported
  */
 export function readFile(file: Uint8Array): { readonly sections: readonly Section[]; readonly manifest: Section } {
-  if (!isLanceFile(file)) throw unsupported("this is not a file of Lance");
+  if (!isLanceFile(file)) throw notLance();
   const bytes = bufferOf(file);
   const end = bytes.length - footerBytes;
   const all: Section[] = [];
@@ -295,6 +303,10 @@ export function readFile(file: Uint8Array): { readonly sections: readonly Sectio
   const manifest = all.at(-1);
   if (manifest?.start !== positionOf(bytes)) throw unsupported("its sections do not fill it");
   return { sections: all.slice(0, -1), manifest };
+}
+
+function notLance(): Error {
+  return unsupported("this is not a file of Lance");
 }
 
 /** Reports whether a file has the end of every Lance file. */

@@ -16,11 +16,11 @@ export interface ZonedColumn {
 /** The types of fields by id. */
 export type TypesOfFields = ReadonlyMap<number, string>;
 
-/** Returns the columns whose timestamps have a zone with a colon. @throws CatalogError Unsupported */
-export function zonedColumnsOf({ fields }: Manifest): readonly ZonedColumn[] {
+/** Returns the columns whose timestamps have a zone with a colon; none for another format. @throws CatalogError Unsupported */
+export function zonedColumnsOf(manifest: Manifest): readonly ZonedColumn[] {
   const columns = new Map<number, string>();
   const found = new Map<string, ZonedColumn>();
-  for (const { id, parentId, name: own, logicalType } of fields) {
+  for (const { id, parentId, name: own, logicalType } of manifest.isLance ? manifest.fields : []) {
     // Parents precede their children.
     const name = columns.get(parentId) ?? own;
     const [zone] = colonZone.exec(logicalType) ?? [];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import * as lancedb from "@lancedb/lancedb";
 import { beforeAll, describe, expect, test } from "vitest";
-import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, films, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -50,6 +50,14 @@ const definition = {
 };
 
 describe("CreateMaterializedView", () => {
+  test("refuses a source whose manifest is not a file of Lance", async () => {
+    const source = await declareTable(catalog);
+    expect((await commit(catalog, source, 1)).status).toBe(200);
+    const of = JSON.stringify({ base: {}, source_table: source.id.join("$") });
+    const { error } = await create([...source.id.slice(0, -1), "view"], { ...query, source_query: of });
+    expect(error).toMatchObject({ status: 406, detail: expect.stringContaining("this is not a file of Lance") });
+  });
+
   test("creates a table without rows, with the definition as properties", async () => {
     const id = await newView();
     const answer = await create(id, query);
