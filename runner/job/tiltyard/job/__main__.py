@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CatalogUnavailable as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.AGAIN
-    return _run(attempt, _job_of(options, described, found, attempt.claim))
+    return _run(attempt, _job_of(options, described, found, attempt))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -57,7 +57,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connection, claim: str) -> Job:
+def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connection, attempt: Attempt) -> Job:
     return Job(
         options.id,
         described["operation"],
@@ -66,8 +66,8 @@ def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connec
         found,
         described["started_at_millis"],
         options.attempt,
-        claim,
-        described["progress"].get("rows_total", 0),
+        attempt.claim,
+        attempt.rows_of_job,
     )
 
 

@@ -21,7 +21,7 @@ from tiltyard.job.function_state import (
 )
 from tiltyard.job.function_values import write_values
 from tiltyard.job.function_worker import Computed, Part, Piece
-from tiltyard.job.job import JobError, Report, Result
+from tiltyard.job.job import JobError, Report, Result, rows_before
 
 # A part begins with few rows, so that a function that fails or is slow shows it soon, and grows up to a duration.
 PART_ROWS_FIRST = 10
@@ -196,10 +196,7 @@ class Refresh:
         self._is_outdated = False
 
     def run(self, records: Mapping[int, Record], rows_of_job: int = 0) -> Result:
-        """Computes all rows without a current value. Raises JobError.
-
-        The result also counts the rows of earlier attempts, which planned all rows of the job.
-        """
+        """Computes all rows without a current value. Raises JobError. The result counts the rows of all attempts."""
         dataset = self._open_latest()
         source_version = dataset.version
         for number in range(PLANS_MAX):
@@ -217,9 +214,8 @@ class Refresh:
             if not self._is_outdated:
                 break
             print("other writers changed rows of this refresh, which are planned again", flush=True)
-        before = max(0, rows_of_job - self._rows_total)
         result = {
-            "rows_assigned": before + self._assigned,
+            "rows_assigned": rows_before(rows_of_job, self._rows_total) + self._assigned,
             "rows_failed": self._failed,
             "rows_remaining": self._rows_total - self._assigned - self._failed,
             "source_version": source_version,

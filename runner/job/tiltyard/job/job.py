@@ -34,6 +34,11 @@ class Job:
     rows_of_job: int = 0
 
 
+def rows_before(rows_of_job: int, rows_total: int) -> int:
+    """Returns the rows that earlier attempts have finished, because another attempt plans only the others."""
+    return max(0, rows_of_job - rows_total)
+
+
 class JobError(Exception):
     """The job cannot succeed as requested; another attempt would fail too."""
 
