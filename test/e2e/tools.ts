@@ -24,7 +24,6 @@ const versionVariables = {
   "main.Version": "github.com/benbjohnson/litestream",
 } as const;
 
-const kwok = "sigs.k8s.io/kwok";
 /** The behaviour of KWOK's nodes and pods, which its module has next to its code. */
 const stages = [
   "node/fast/node-initialize.yaml",
@@ -88,8 +87,8 @@ function buildPrograms(go: string): string {
     const versions = Object.entries(versionVariables).map(([variable, of]) => `-X ${variable}=${pinnedVersion(of)}`);
     run("go", ["-C", modules, "build", linkerFlags(versions), "-o", `${folder}/`, "tool"], needsGo);
     renameSync(join(folder, "server"), join(folder, "etcd"));
-    for (const stage of stages)
-      cpSync(join(sourceOf(kwok, modules), "kustomize/stage", stage), join(folder, "stages", basename(stage)));
+    const source = join(sourceOf("sigs.k8s.io/kwok", modules), "kustomize/stage");
+    for (const stage of stages) cpSync(join(source, stage), join(folder, "stages", basename(stage)));
   });
   return dirname(path);
 }
