@@ -16,8 +16,18 @@ interface Parts {
 
 /** The fields of a request that the refresh of a column of a Function observes. */
 const observed = [
-  ...["id", "database", "indexName", "delimiter", "identity", "context", "branch", "column"],
-  ...["cluster", "priority", "timeout_seconds", "read_version"],
+  "id",
+  "database",
+  "indexName",
+  "delimiter",
+  "identity",
+  "context",
+  "branch",
+  "column",
+  "cluster",
+  "priority",
+  "timeout_seconds",
+  "read_version",
 ];
 
 /**

@@ -1,4 +1,4 @@
-import { CatalogError, formatIdentifier, hasKind, messageOf } from "@tiltyard/protocol";
+import { CatalogError, type ErrorKind, formatIdentifier, hasKind, messageOf } from "@tiltyard/protocol";
 import type { ErrorHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { MissingRight } from "../auth/authorize.ts";
@@ -25,9 +25,13 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
  * vain. It detects an existing table by a 400 with certain words in its message, and an existing branch by the 409, which
  * it does not retry there.
  */
-const misinterpreted = [
-  ...(["TableAlreadyExists", "TableColumnNotFound", "TableTagNotFound", "TableTagAlreadyExists"] as const),
-  ...(["TableIndexAlreadyExists", "InvalidTableState"] as const),
+const misinterpreted: readonly ErrorKind[] = [
+  "TableAlreadyExists",
+  "TableColumnNotFound",
+  "TableTagNotFound",
+  "TableTagAlreadyExists",
+  "TableIndexAlreadyExists",
+  "InvalidTableState",
 ];
 
 function inDialect(error: CatalogError): CatalogError {

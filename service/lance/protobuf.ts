@@ -60,7 +60,7 @@ export function readFields(message: Uint8Array, visited?: number, visit?: (field
   return fields;
 }
 
-export function* eachField(message: Uint8Array): Generator<Field, undefined> {
+function* eachField(message: Uint8Array): Generator<Field, undefined> {
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) yield new Field(message, reader);
 }

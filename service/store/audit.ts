@@ -1,9 +1,10 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { type Kysely, type SqlBool, sql } from "kysely";
+import { nameOf } from "./path.ts";
 import { defineQuery } from "./queries.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-import { idAt, keyOf, type NewTransaction, type TransactionRecord, toAuditRecord, toRow } from "./transactions.ts";
+import { idAt, type NewTransaction, type TransactionRecord, toAuditRecord, toRow } from "./transactions.ts";
 
 const insertRow = defineQuery((db, row: RecordOf<"auditRecords">) => db.insertInto("auditRecords").values(row));
 
@@ -43,7 +44,7 @@ export function selectAuditRecords(db: Kysely<Schema>) {
 
 /** @param identifier The namespace and the id of the record. */
 export async function findAuditRecord({ db }: Session, identifier: Identifier): Promise<TransactionRecord | undefined> {
-  const { id, namespace } = keyOf(identifier);
+  const { namespace, name: id } = nameOf(identifier);
   const row = await selectAuditRecords(db)
     .where((eb) => eb.and({ "t.id": id, "t.namespace": namespace }))
     .executeTakeFirst();

@@ -1,12 +1,12 @@
 import { type Identifier, jobPriorities, openStatuses } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { findFunctionOfJob } from "./functions.ts";
-import { fromPath, toPath } from "./path.ts";
+import { fromPath, nameOf, toPath } from "./path.ts";
 import { withNulls } from "./records.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { findTable } from "./tables.ts";
-import { idAt, isOpen, keyOf, type NewTransaction, toRow, toStoredText, toTransaction } from "./transactions.ts";
+import { idAt, isOpen, type NewTransaction, toRow, toStoredText, toTransaction } from "./transactions.ts";
 
 type Row = RecordOf<"jobs">;
 
@@ -51,7 +51,7 @@ function selectJobs(db: Kysely<Schema>) {
 
 /** @param identifier The namespace and the id of the job. */
 export async function findJob({ db }: Session, identifier: Identifier): Promise<JobRecord | undefined> {
-  const { id, namespace } = keyOf(identifier);
+  const { namespace, name: id } = nameOf(identifier);
   const row = await selectJobs(db).where("t.id", "=", id).where("t.namespace", "=", namespace).executeTakeFirst();
   return row && toTransaction(row);
 }

@@ -33,10 +33,6 @@ export function toStoredText(text: string): string {
   return text.replaceAll("\0", "\ufffd");
 }
 
-export function keyOf(identifier: Identifier): { readonly id: string; readonly namespace: string } {
-  return { id: identifier.at(-1) ?? "", namespace: toPath(identifier.slice(0, -1)) };
-}
-
 export function toTransaction<Row extends { readonly namespace: string }>(row: Row) {
   return { ...row, namespace: fromPath(row.namespace) };
 }

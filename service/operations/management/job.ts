@@ -11,7 +11,7 @@ import {
   systemNamespaceOf,
 } from "@tiltyard/protocol";
 import { generateApiKey, hashApiKey } from "../../auth/api-key.ts";
-import { withRole } from "../../auth/authorize.ts";
+import { isAllowed } from "../../auth/authorize.ts";
 import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
 import { viewOf } from "../../commits/read.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
@@ -144,7 +144,8 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
   const contract = { operationId: operation };
   const table = (await findTableById(store.read, job.tableId))?.identifier;
   // The table may have been renamed into a namespace of others.
-  if (table === undefined || !withRole(caller.principal, "writer")(table)) throw tableNotFound(job.objects[0] ?? []);
+  if (table === undefined || !isAllowed(caller.principal, { role: "writer", object: table }))
+    throw tableNotFound(job.objects[0] ?? []);
   const isRefresh = operation === contracts.refreshMaterializedView.operationId;
   const view = isRefresh ? await viewOf(catalog, await requireTable(store.read, table)) : undefined;
   if (view !== undefined) await requireReadableSource(store.read, view, caller);
@@ -178,7 +179,7 @@ async function retryBake(
       const { version = 0 } = parameters;
       const registered = await findFunction(session, name, version);
       // The key of an attempt may write its job alone.
-      if (registered === undefined || !withRole(caller.principal, "writer")(namespace))
+      if (registered === undefined || !isAllowed(caller.principal, { role: "writer", object: namespace }))
         throw versionNotFound(name, version);
       if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
       throw new CatalogError("ConcurrentModification", "the packages of the function are installed already");
