@@ -8,27 +8,19 @@ const postgres = "test/support/postgres-project.ts";
 const expectOptions = { poll: { timeout: 60_000 } };
 
 /**
- * The files of test/service that also run with PostgreSQL. Each tests a property that depends on the database, such as
+ * The files of test/service that also run with PostgreSQL for each change. Each tests a property that depends on the database, such as
  * transactions, locks, constraints, claims, paging or the order of names. `conformance` runs every statement once.
  */
 const databaseFiles = [
   "audit",
-  "automation",
   "batches",
   "commit-protocol",
   "conformance/conformance",
-  "create-branch",
   "deferred-work",
   "dropping",
-  "external-commits",
-  "function-packages",
-  "function-secrets",
-  "functions",
   "hostile-input",
   "job-attempts",
-  "jobs",
   "lists",
-  "management",
   "model",
   "principals",
   "privileges",
@@ -36,14 +28,27 @@ const databaseFiles = [
   "refs",
   "registering-many",
   "replicas",
-  "search-columns",
   "search-namespace",
-  "secrets",
   "store",
   "table-versions",
   "tables",
   "transactions",
-].map((name) => `test/service/${name}.test.ts`);
+];
+/** Those that run with PostgreSQL every week. They mostly test rules that stand above the database. */
+const weeklyDatabaseFiles = [
+  "automation",
+  "create-branch",
+  "external-commits",
+  "function-packages",
+  "function-secrets",
+  "functions",
+  "jobs",
+  "management",
+  "search-columns",
+  "secrets",
+];
+
+const serviceFiles = (names: readonly string[]) => names.map((name) => `test/service/${name}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -63,10 +68,12 @@ export default defineConfig({
           maxWorkers: Math.max(3, availableParallelism() - 1),
         },
       },
-      {
+      ...[
+        { name: "postgres", include: ["test/postgres/**/*.test.ts", ...serviceFiles(databaseFiles)] },
+        { name: "postgres-weekly", include: serviceFiles(weeklyDatabaseFiles) },
+      ].map((files) => ({
         test: {
-          name: "postgres",
-          include: ["test/postgres/**/*.test.ts", ...databaseFiles],
+          ...files,
           globalSetup: [memoryFolder, postgres],
           testTimeout: 300_000,
           expect: expectOptions,
@@ -74,7 +81,7 @@ export default defineConfig({
           isolate: false,
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },
-      },
+      })),
       {
         // The files run one at a time, because the tests depend on the disk and on the speed of process starts.
         test: {
@@ -126,6 +133,7 @@ export default defineConfig({
           hookTimeout: 900_000,
           // Each of two files at a time has its own control plane.
           maxWorkers: 2,
+          tags: [{ name: "weekly", description: "lasts too long for each change" }],
         },
       },
       {

@@ -63,12 +63,18 @@ describe(
   together,
   inTurn("under Pulumi's engine", () => itsTests("existing")),
 );
-for (const cloud of ["gke", "eks", "existing-gke", "existing-eks"] as const)
+// A stack on an existing cluster of a cloud differs from `existing` only in its identities, bucket and settings.
+for (const [cloud, tags] of [
+  ["gke", []],
+  ["eks", []],
+  ["existing-gke", ["weekly"]],
+  ["existing-eks", ["weekly"]],
+] as const)
   describeOnOurs(
     title(cloud),
     "the storage class of that cloud",
     inTurn("under Pulumi's engine", () => itsTests(cloud)),
-    together,
+    { ...together, tags: [...tags] },
   );
 
 function itsTests(variant: Variant): void {
@@ -90,7 +96,6 @@ function itsTests(variant: Variant): void {
     if (!isOurs) await stack.destroy();
   });
 
-  // A stack on an existing cluster of a cloud differs from `existing` only in its identities, bucket and settings.
   const isWhole = !variant.startsWith("existing-");
   // existing-objects.test.ts kills the variant `existing`.
   const isKilled = isWhole && variant !== "existing";

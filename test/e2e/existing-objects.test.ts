@@ -468,7 +468,7 @@ describeOnOurs(
       await expectDeployed("features", "organization.python-program.python");
     });
 
-    test("deploys the same from YAML, with Pulumi's language host", async () => {
+    test("deploys the same from YAML, with Pulumi's language host", { tags: ["weekly"] }, async () => {
       const folder = folderOf(cluster(), "yaml-program");
       cpSync(join(import.meta.dirname, "../../examples/yaml-program"), folder, { recursive: true });
       const envVars = engineEnvironment(cluster(), "yaml");

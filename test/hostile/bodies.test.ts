@@ -194,6 +194,13 @@ describe("the worst bodies do nothing to others, sent to", () => {
 
 describe("the worst paths and headers do nothing to others, sent to", () => {
   const most = 14 * 1024;
+  const ids = ["%24".repeat(most / 3), "a%24".repeat(most / 4), "x".repeat(most), "%".repeat(most)];
+  const credentials = [
+    { authorization: `Bearer ${"x".repeat(most)}` },
+    { authorization: `Bearer ${"a.".repeat(most / 2)}` },
+    { authorization: " ".repeat(most) },
+    { "x-api-key": "x".repeat(most) },
+  ];
   const own = (contract: AnyContract) => [
     ...Object.keys(contract.query.shape),
     ...(isFirstOfItsKind(contract) ? ["delimiter", "x"] : []),
@@ -223,19 +230,14 @@ describe("the worst paths and headers do nothing to others, sent to", () => {
               path: `${path}?${query}`,
               headers: headersOf(role),
             });
-          for (const id of ["%24".repeat(most / 3), "a%24".repeat(most / 4), "x".repeat(most), "%".repeat(most)])
+          for (const id of isFirstOfItsKind(contract) ? ids : [])
             await sendHostile(`${operation} by ${method}, ${role}, /${id.slice(0, 20)}...`, {
               method,
               path: contract.path.replace("{id}", id).replace("{index_name}", id.slice(0, 1_000)),
               headers: headersOf(role),
             });
         }
-      for (const credential of [
-        { authorization: `Bearer ${"x".repeat(most)}` },
-        { authorization: `Bearer ${"a.".repeat(most / 2)}` },
-        { authorization: " ".repeat(most) },
-        { "x-api-key": "x".repeat(most) },
-      ]) {
+      for (const credential of isFirstOfItsKind(contract) ? credentials : []) {
         const [method = "POST"] = contract.methods;
         const what = `${operation}, ${JSON.stringify(credential).slice(0, 40)}...`;
         expect(await sendHostile(what, { method, path: pathOf(contract), headers: credential })).toBe(401);

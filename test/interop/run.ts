@@ -93,10 +93,6 @@ function prepareClients(): Tools {
   };
 }
 
-function prepareJvm(): Tools {
-  return { TILTYARD_TEST_JAVA_JARS: prepareJars("java"), TILTYARD_TEST_SPARK_JARS: prepareJars("spark") };
-}
-
 function prepareServers(): Tools {
   return {
     TILTYARD_TEST_FAKE_GCS_SERVER: prepareFakeGcsServer(),
@@ -182,10 +178,14 @@ async function runSelection([first, ...more]: readonly string[]): Promise<boolea
     runPart(clientsPart("the Lance clients", marked, paths, tools), tools);
   if (first === "--fast") return clients("not jvm and not slow", [...filesOf(fastTests), ...more], prepareClients());
   if (first === "--peers") return clients("not jvm", [...filesOf(["peers"]), ...more], prepareClients());
-  if (first === "--jvm")
-    return clients("jvm and not weekly", [...filesOf(jvmTests), ...more], { ...prepareClients(), ...prepareJvm() });
-  if (first === "--weekly")
-    return clients("weekly", [python, ...more], { ...prepareClients(), ...prepareServers(), ...prepareJvm() });
+  if (first === "--jvm") {
+    const tools = { ...prepareClients(), TILTYARD_TEST_JAVA_JARS: prepareJars("java") };
+    return clients("jvm and not weekly", [...filesOf(jvmTests), ...more], tools);
+  }
+  if (first === "--weekly") {
+    const jars = { TILTYARD_TEST_JAVA_JARS: prepareJars("java"), TILTYARD_TEST_SPARK_JARS: prepareJars("spark") };
+    return clients("weekly", [python, ...more], { ...prepareClients(), ...prepareServers(), ...jars });
+  }
   if (first !== undefined)
     return clients("not jvm", [python, first, ...more], { ...prepareClients(), ...prepareServers() });
   return runAll();

@@ -22,7 +22,7 @@ SECONDS = 600
 def marks(page: Path) -> list[pytest.MarkDecorator]:
     languages = examples(page).keys()
     if "sql" in languages:
-        # Spark needs minutes for it. test_clients.py covers the same operations for each change.
+        # Spark needs minutes for it.
         return [pytest.mark.jvm, pytest.mark.weekly]
     if "java" in languages:
         return [pytest.mark.jvm]

@@ -59,7 +59,8 @@ KNOWN = {
 }
 
 
-MARKS = {"slow": ("lance-ray", "Ray Data"), "jvm": ("Spark", "Java")}
+# Spark needs minutes for its start and its operations.
+MARKS = {"slow": ("lance-ray", "Ray Data"), "jvm": ("Spark", "Java"), "weekly": ("Spark",)}
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
