@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { backoffMs, formatError } from "@tiltyard/protocol";
 import { isAboutRunner } from "./failure.ts";
 
-/** The limits of the delay after an error. */
+/** The default limits of the delay after a failure. */
 export const backoff = { firstMs: 2_000, mostMs: 30_000 };
 
 /** The time in milliseconds between two calls of `wake`. */
@@ -12,6 +12,8 @@ interface RepeatOptions {
   readonly pauseMs: number;
   readonly signal: AbortSignal;
   readonly log: (text: string) => void;
+  /** The limits of the delay after a failure. */
+  readonly retry?: typeof backoff;
   /** Is called after each pass, also after one that failed. */
   readonly passed?: () => void;
   /** Is called repeatedly during a pause after success, and ends the pause by returning true. */
@@ -19,27 +21,31 @@ interface RepeatOptions {
 }
 
 /**
- * Repeats work until the signal. Failures are reported and retried with backoff. Work that is in progress at the signal is
+ * Repeats work until the signal. Failures are retried with backoff, and the same one is reported once until the work succeeds. Work that is in progress at the signal is
  * abandoned, because a request of it may wait for minutes.
  *
  * @throws CatalogRequestError about the runner itself.
  */
 export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
-  const { pauseMs, signal, log, passed, wake } = options;
+  const { pauseMs, signal, log, retry = backoff, passed, wake } = options;
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
+  let reported = "";
   for (let failures = 0; !signal.aborted; ) {
     try {
       await Promise.race([work(), aborted]);
-      failures = 0;
+      if (reported !== "") log(`recovered after ${failures} ${failures === 1 ? "failure" : "failures"}`);
+      [failures, reported] = [0, ""];
     } catch (error) {
       if (signal.aborted) return;
       if (isAboutRunner(error)) throw error;
-      log(formatError(error));
+      const failure = formatError(error);
+      if (failure !== reported) log(failure);
+      reported = failure;
       failures++;
     }
     passed?.();
-    if (failures > 0) await pause(backoffMs(failures - 1, backoff));
+    if (failures > 0) await pause(backoffMs(failures - 1, retry));
     else if (wake === undefined) await pause(pauseMs);
     else {
       const until = performance.now() + pauseMs;

@@ -57,6 +57,20 @@ test("stops at the signal while its condition is being read", async () => {
   ).resolves.toBeUndefined();
 });
 
+test("reports an error once, another one too, and the recovery", async () => {
+  const stopped = new AbortController();
+  const told: string[] = [];
+  const outcomes = ["no catalog answers", "no catalog answers", "no catalog answers", "unauthorized", undefined];
+  const work = async () => {
+    const failure = outcomes.shift();
+    if (failure !== undefined) throw new Error(failure);
+    stopped.abort();
+  };
+  const retry = { firstMs: 1, mostMs: 1 };
+  await repeat(work, { pauseMs, retry, signal: stopped.signal, log: (text) => told.push(text) });
+  expect(told).toEqual(["no catalog answers", "unauthorized", "recovered after 4 failures"]);
+});
+
 test.each([
   [
     "a response of a gateway in front of the catalog",
