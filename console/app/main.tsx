@@ -86,7 +86,8 @@ function Resumed({ onCaller }: { readonly onCaller: (caller: Caller) => void }) 
 /** Shows the page of the URL's fragment within the frame of all pages. */
 function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSignOut: () => void }) {
   const [{ page, id, tab, state }, setRoute] = useState(currentRoute);
-  useEffect(() => {
+  // An effect after the paint would miss a navigation before it.
+  useLayoutEffect(() => {
     const follow = () => setRoute(currentRoute());
     addEventListener("hashchange", follow);
     addEventListener("keydown", onSearchKey);
