@@ -13,7 +13,7 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
     noteRefusal(c, found);
     // Paths that end in a slash exist only for LanceDB's remote client.
     const isRemote = c.req.path.startsWith("/v1/table/") && (c.req.path.endsWith("/") || isRemoteClient(c));
-    const known = isRemote ? inDialect(found) : found;
+    const known = isRemote ? inDialect(found, c.get("operation")) : found;
     const { cause, message, status } = known;
     if (status >= 500 && cause !== undefined) log.error({ err: cause, request_id: c.get("requestId") }, message);
     return errorResponse(c, known);
@@ -27,16 +27,25 @@ export function errorHandler(log: Log): ErrorHandler<AppEnv> {
  */
 const misinterpreted: readonly ErrorKind[] = [
   "TableAlreadyExists",
+  "TableBranchNotFound",
   "TableColumnNotFound",
   "TableTagNotFound",
   "TableTagAlreadyExists",
   "TableIndexAlreadyExists",
+  "TableVersionNotFound",
   "InvalidTableState",
 ];
 
-function inDialect(error: CatalogError): CatalogError {
-  if (!hasKind(error, ...misinterpreted)) return error;
-  return new CatalogError("InvalidInput", error.message, { cause: error });
+/** The operations whose 404 the client takes for the missing version or branch of its request. */
+const interpreted: Readonly<Record<string, readonly ErrorKind[]>> = {
+  DescribeTable: ["TableVersionNotFound"],
+  CreateTableBranch: ["TableVersionNotFound", "TableBranchNotFound"],
+  DeleteTableBranch: ["TableBranchNotFound"],
+};
+
+function inDialect(error: CatalogError, operation = ""): CatalogError {
+  const isMisinterpreted = hasKind(error, ...misinterpreted) && interpreted[operation]?.includes(error.kind) !== true;
+  return isMisinterpreted ? new CatalogError("InvalidInput", error.message, { cause: error }) : error;
 }
 
 /** Adds the reason of a 403 to the line of the request in the log. */

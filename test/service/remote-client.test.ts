@@ -71,6 +71,7 @@ describe("tables", () => {
     expect([await table.version(), await table.countRows()]).toEqual([3, 8]);
     expect((await table.listVersions()).map(({ version }) => version).toSorted()).toEqual([1, 2, 3]);
     await expect(table.checkout(99)).rejects.toThrow("version: 99");
+    await expect((await table.tags()).create("late", 99)).rejects.toThrow("has no version 99");
   });
 
   test("have branches", async () => {

@@ -169,3 +169,37 @@ def test_the_data_loader_reads_a_table(films):
     assert (films.get_lsm_write_spec(), films.get_lsm_stats()) == (None, None)
     shuffled = permutation_builder(films).shuffle().execute()
     assert Permutation.from_tables(films, shuffled).num_rows == 300
+
+
+@pytest.mark.parametrize(
+    "sentence, call",
+    [
+        ("conflicts", lambda table: table.add_columns({"title": "1"})),
+        ("missing", lambda table: table.add_columns({"twice": "missing * 2"})),
+        ("missing", lambda table: table.drop_columns(["missing"])),
+        ("missing", lambda table: table.alter_columns({"path": "missing", "rename": "other"})),
+        ("missing", lambda table: table.refresh_column_async("missing")),
+        ("title", lambda table: table.refresh_column_async("title")),
+        ("missing", lambda table: table.update(where="missing = 1", values={"id": 1})),
+        ("missing", lambda table: table.delete("missing = 1")),
+        ("missing", lambda table: table.create_index("missing", config=BTree())),
+        ("missing", lambda table: table.restore("missing")),
+        ("version: 99", lambda table: table.restore(99)),
+        ("version 99", lambda table: table.tags.create("a", 99)),
+        ("version: 99", lambda table: table.checkout(99)),
+        ("source: version 99", lambda table: table.branches.create("side", from_version=99)),
+        ("branch: missing", lambda table: table.branches.delete("missing")),
+    ],
+)
+def test_an_error_that_no_retry_cures_says_what_is_wrong(films, sentence, call):
+    with pytest.raises(Exception, match=sentence) as found:
+        call(films)
+    assert "retry limit" not in str(found.value), "the client repeated a request that cannot succeed"
+
+
+def test_a_branch_that_was_deleted_meanwhile_is_named(films):
+    side = films.branches.create("side")
+    films.branches.delete("side")
+    for call in (side.count_rows, lambda: side.add(rows(0, 1)), lambda: side.update(values={"id": 1})):
+        with pytest.raises(Exception, match="no branch .*side"):
+            call()
