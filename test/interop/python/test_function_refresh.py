@@ -266,8 +266,8 @@ def test_a_worker_gives_secrets_to_its_function_and_redacts_them(make):
 
 def test_an_interrupted_refresh_repeats_only_uncommitted_parts(make, monkeypatch):
     commit_each_part(monkeypatch)
-    table = make("def f(value):\n    call(value)\n    if value == 45: import os; os._exit(9)\n    return value\n")
-    with pytest.raises(JobError, match="the process of f version 1 exited with code 9"):
+    table = make("def f(value):\n    call(value)\n    return 'text' if value == 45 else value\n")
+    with pytest.raises(JobError, match="f version 1 returned 'text' of the type str"):
         table.refresh()
     assert (table.values()[:40], table.values()[40]) == ([float(number) for number in range(40)], None)
     table.dataset.update({"x": "0.0"}, where="id = 45")
@@ -275,30 +275,57 @@ def test_an_interrupted_refresh_repeats_only_uncommitted_parts(make, monkeypatch
     table.worker = Worker(table.worker._spec, lambda version: lance.dataset(table.path, version))
     # The next attempt at the same job counts the rows of the former one, too.
     assert table.refresh(rows_of_job=100).items() >= {"rows_assigned": 100, "rows_remaining": 0}.items()
-    assert table.count_calls() == 46 + 60
+    assert table.count_calls() == 50 + 60
 
 
-KILLED = '''
+ENDING = """
 import os, signal
 def f(value):
     call(value)
-    if value == 45 and (ALWAYS or not os.path.exists(MARK)):
+    if ENDS and (ALWAYS or not os.path.exists(MARK)):
         open(MARK, "w").close()
-        os.kill(os.getpid(), signal.SIGKILL)
+        END
     return value * 2
-'''
+"""
+
+
+def ending(tmp_path, end: str, ends: str = "value == 45", always: bool = False) -> str:
+    """Returns the source of a function whose process ends at some rows, each time or once."""
+    mark = repr(str(tmp_path / "ended"))
+    return ENDING.replace("ENDS", ends).replace("ALWAYS", str(always)).replace("MARK", mark).replace("END", end)
+
+
+KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 
 
 def test_another_process_of_a_function_computes_the_rows_of_a_killed_one(make, tmp_path, monkeypatch):
     commit_each_part(monkeypatch)
-    source = KILLED.replace("MARK", repr(str(tmp_path / "killed")))
-    table = make(source.replace("ALWAYS", "False"))
+    table = make(ending(tmp_path, KILL))
     assert table.counts() == (100, 0)
     assert (table.values(), table.count_calls()) == ([2.0 * number for number in range(100)], 106)
-    table = make(source.replace("ALWAYS", "True"))
-    with pytest.raises(JobError, match="was killed by the signal SIGKILL: is the memory of the worker exhausted?"):
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (KILL, "was killed by the signal SIGKILL: is the memory of the worker exhausted?"),
+        ("os.abort()", "was killed by the signal SIGABRT"),
+        ("os._exit(7)", "exited with code 7"),
+    ],
+)
+def test_a_row_that_ends_each_process_fails_alone(make, tmp_path, end, told):
+    table = make(ending(tmp_path, end, ends="value in (45, 46)", always=True))
+    assert table.counts() == (98, 2)
+    assert table.values() == [None if number in (45, 46) else 2.0 * number for number in range(100)]
+    assert [(each["type"], told in each["message"]) for each in table.errors] == [("tiltyard.ProcessEnded", True)] * 2
+
+
+def test_a_function_that_ends_most_processes_fails_its_refresh(make, tmp_path):
+    table = make(ending(tmp_path, "os._exit(7)", ends="True", always=True))
+    with pytest.raises(JobError, match="the process of f version 1 exited with code 7"):
         table.refresh()
-    assert table.count_calls() == 40 + 3 * 6
+    # A part has few rows at first. The refresh ends at the fourth of its rows that ended three processes.
+    assert table.count_calls() < 30
 
 
 def test_a_refresh_with_many_failed_rows_fails(make):

@@ -37,13 +37,13 @@ class Limits:
     call_seconds: float = CALL_SECONDS_MAX
 
 
-class FunctionKilled(child.FunctionFailure):
-    """The child was killed from outside, for example because the memory was exhausted."""
+class ProcessEnded(child.FunctionFailure):
+    """The child ended while it started or computed, for example because the memory was exhausted."""
 
 
 class FunctionProcess:
-    """Starts the child and calls its function. Raises child.FunctionFailure when it cannot answer, and
-    FunctionKilled if another process of it may do so.
+    """Starts the child and calls its function. Raises child.FunctionFailure when it cannot answer, and ProcessEnded
+    if another process of it may do so.
 
     The child gets no environment except the function's own, no open files except its pipes, and an own session, which
     is killed as a whole.
@@ -146,11 +146,9 @@ class FunctionProcess:
         except subprocess.TimeoutExpired:
             return self._broken("closed its pipe")
         if code >= 0:
-            return self._broken(f"exited with code {code}")
-        if code == -signal.SIGKILL:
-            what = "was killed by the signal SIGKILL: is the memory of the worker exhausted?"
-            return self._broken(what, FunctionKilled)
-        return self._broken(f"was killed by the signal {signal.Signals(-code).name}")
+            return self._broken(f"exited with code {code}", ProcessEnded)
+        hint = ": is the memory of the worker exhausted?" if code == -signal.SIGKILL else ""
+        return self._broken(f"was killed by the signal {signal.Signals(-code).name}{hint}", ProcessEnded)
 
     def _broken(self, what: str, kind: type[child.FunctionFailure] = child.FunctionFailure) -> child.FunctionFailure:
         self._kill()

@@ -10,11 +10,15 @@ from typing import Any
 
 from tiltyard.job.function_child import FunctionFailure, Start
 from tiltyard.job.function_environment import Environment, Requirements
-from tiltyard.job.function_process import FunctionKilled, FunctionProcess
+from tiltyard.job.function_process import FunctionProcess, ProcessEnded
 from tiltyard.job.function_state import offset_of
 
-# The number of processes that may be killed by the same part, for example because it needs too much memory.
-KILLS_MAX = 3
+# The number of processes that may end at the start of a function, and at the same row.
+ENDS_MAX = 3
+# The rows of a part that may end their process: those of ENDED_ROWS_MIN, or more in a large part.
+ENDED_ROWS_MIN = 3
+ENDED_SHARE_MAX = 0.05
+ENDED = "tiltyard.ProcessEnded"
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Worker:
         self._dataset: Any = None
         self._process: FunctionProcess | None = None
         self._environment: Environment | None = None
+        # The rows of the current part that may still end their process.
+        self._ended_rows_left = 0
 
     def receive_secrets(self, *secrets: tuple[str, str]) -> None:
         """Receives the secrets with their environment variables, before the first rows."""
@@ -85,18 +91,10 @@ class Worker:
     def compute(self, version: int, pieces: Sequence[Piece]) -> Part:
         if self._dataset is None or self._dataset.version != version:
             self._dataset = self._open_version(version)
-        kills = 0
-        while True:
-            try:
-                return self._part_of(pieces)
-            except FunctionKilled as failure:
-                self._process = None
-                kills += 1
-                if kills == KILLS_MAX:
-                    return Part(failure=str(failure))
-                print(f"{failure}\nAnother process computes these rows again.", flush=True)
-            except FunctionFailure as failure:
-                return Part(failure=str(failure))
+        try:
+            return self._part_of(pieces)
+        except FunctionFailure as failure:
+            return Part(failure=str(failure))
 
     def close(self) -> None:
         if self._process is not None:
@@ -104,7 +102,18 @@ class Worker:
         if self._environment is not None:
             self._environment.close()
 
-    def _started(self) -> FunctionProcess:
+    def _started(self, starts: int = 1) -> FunctionProcess:
+        if self._process is None:
+            try:
+                self._process = self._start()
+            except ProcessEnded as failure:
+                if starts == ENDS_MAX:
+                    raise
+                print(f"{failure}\nAnother process starts.", flush=True)
+                return self._started(starts + 1)
+        return self._process
+
+    def _start(self) -> FunctionProcess:
         spec = self._spec
         environment = {**_visible_gpu(), **spec.environment} if spec.gpu else spec.environment
         if spec.requirements is None:
@@ -115,13 +124,43 @@ class Worker:
         return FunctionProcess(spec.start, environment, secrets=self._secrets, python=python)
 
     def _part_of(self, pieces: Sequence[Piece]) -> Part:
-        if self._process is None:
-            self._process = self._started()
+        rows = sum(len(piece.positions) for piece in pieces)
+        self._ended_rows_left = max(ENDED_ROWS_MIN, int(ENDED_SHARE_MAX * rows))
+        self._started()
         begun = time.monotonic()
-        computed = [self._compute(self._process, piece) for piece in pieces]
+        computed = [self._compute(piece) for piece in pieces]
         return Part(computed, time.monotonic() - begun)
 
-    def _compute(self, process: FunctionProcess, piece: Piece) -> Computed:
+    def _values(self, rows: Any, ends: int = 0) -> tuple[Any, list[dict[str, Any]]]:
+        """Returns the values of rows and their errors, as FunctionProcess.compute.
+
+        When a process ends, another one computes the halves of its rows, so that only the row at fault fails. A row is
+        at fault that ends several processes, because others may also kill a process.
+        """
+        import pyarrow as pa
+
+        process = self._started()
+        try:
+            return process.compute(rows)
+        except ProcessEnded as failure:
+            self._process = None
+            print(f"{failure}\nAnother process computes these rows again.", flush=True)
+            if rows.num_rows == 0:
+                raise
+            if rows.num_rows > 1:
+                middle = rows.num_rows // 2
+                first, first_errors = self._values(rows.slice(0, middle))
+                second, second_errors = self._values(rows.slice(middle))
+                moved = [{**each, "row": each["row"] + middle} for each in second_errors]
+                return pa.concat_arrays([first, second]), first_errors + moved
+            if ends + 1 < ENDS_MAX:
+                return self._values(rows, ends + 1)
+            self._ended_rows_left -= 1
+            if self._ended_rows_left < 0:
+                raise
+            return pa.nulls(1, self._spec.start.field.type), [{"row": 0, "type": ENDED, "message": str(failure)}]
+
+    def _compute(self, piece: Piece) -> Computed:
         import pyarrow as pa
 
         table = self._read(piece)
@@ -131,7 +170,7 @@ class Worker:
         if called is not None:
             inputs = inputs.take(called)
         batch = pa.record_batch([each.combine_chunks() for each in inputs.columns], schema=inputs.schema)
-        values, errors = process.compute(batch)
+        values, errors = self._values(batch)
         rows = list(range(table.num_rows)) if called is None else called.to_pylist()
         if called is not None:
             places = {row: place for place, row in enumerate(rows)}
