@@ -36,7 +36,7 @@ const misinterpreted: readonly ErrorKind[] = [
   "InvalidTableState",
 ];
 
-/** The operations whose 404 the client takes for the missing version or branch of its request. */
+/** The operations whose 404 the client interprets as the missing version or branch of its request. */
 const interpreted: Readonly<Record<string, readonly ErrorKind[]>> = {
   DescribeTable: ["TableVersionNotFound"],
   CreateTableBranch: ["TableVersionNotFound", "TableBranchNotFound"],

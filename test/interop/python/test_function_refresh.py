@@ -278,7 +278,7 @@ def test_an_interrupted_refresh_repeats_only_uncommitted_parts(make, monkeypatch
     assert table.count_calls() == 50 + 60
 
 
-ENDING = """
+ENDING = '''
 import os, signal
 def f(value):
     call(value)
@@ -286,7 +286,7 @@ def f(value):
         open(MARK, "w").close()
         END
     return value * 2
-"""
+'''
 
 
 def ending(tmp_path, end: str, ends: str = "value == 45", always: bool = False) -> str:
