@@ -155,13 +155,13 @@ def test_only_rows_without_a_current_value_are_computed(make, stable_ids):
 
 def test_failed_rows_stay_null_and_are_tried_again(make, tmp_path):
     ready = str(tmp_path / "ready")
-    source = f"""
+    source = f'''
 import os
 def f(value):
     call(value)
     if value % 50 == 7 and not os.path.exists({ready!r}): raise LookupError(f"no {{value}}")
     return value
-"""
+'''
     table = make(source)
     assert table.counts() == (98, 2)
     error = {"fragment_id": 0, "row": 7, "type": "builtins.LookupError", "message": "no 7.0"}
