@@ -1,9 +1,9 @@
 import type { Identifier } from "@tiltyard/protocol";
 import { call } from "./api.ts";
 import { type Caller, entriesOf, may } from "./caller.ts";
-import { counted, dateAndTime, nameOf } from "./format.ts";
+import { dateAndTime, nameOf } from "./format.ts";
 import { Functions, Secrets } from "./functions.tsx";
-import { Pages } from "./list.tsx";
+import { Pages, titleOf } from "./list.tsx";
 import { itemsOf, useAction, useCall, useList, useTitle } from "./queries.ts";
 import { goTo, linkTo, type PageProps } from "./routes.ts";
 import { Names, Search } from "./search.tsx";
@@ -154,14 +154,6 @@ function Tables({ id }: Props) {
   );
 }
 
-/** Returns a title with the number of loaded items. */
-function titleOf(title: string, list: Parameters<typeof itemsOf>[0] & { readonly hasNextPage: boolean }): string {
-  const items = itemsOf(list);
-  return items === undefined || items.length === 0
-    ? title
-    : `${title} (${counted(items.length)}${list.hasNextPage ? "+" : ""})`;
-}
-
 /** The dropped tables that can be undropped; nothing without any. */
 function DroppedTables({ id }: Props) {
   const list = useList("listDroppedTables", { id, limit }, (answer) => answer.dropped_tables);
@@ -174,7 +166,7 @@ function DroppedTables({ id }: Props) {
     });
   if (list.error === null && !itemsOf(list)?.length) return null;
   return (
-    <Section title="Dropped tables">
+    <Section title={titleOf("Dropped tables", list)}>
       <Pages
         list={list}
         show={(items) => (

@@ -1,6 +1,6 @@
 import { formatSignature, type Identifier } from "@tiltyard/protocol";
 import { call } from "./api.ts";
-import { Pages } from "./list.tsx";
+import { Pages, titleOf } from "./list.tsx";
 import { itemsOf, useAction, useList } from "./queries.ts";
 import { confirm, Failure, Mono, Section, SmallButton, Table, Time } from "./view.tsx";
 
@@ -15,7 +15,7 @@ export function Functions({ id, mayDrop }: { readonly id: Identifier; readonly m
     run(() => call("dropFunction", { id: [...id, name], version }));
   }
   return (
-    <Section title="Functions">
+    <Section title={titleOf("Functions", list)}>
       <Pages
         list={list}
         show={(versions) => (
@@ -57,7 +57,7 @@ export function Secrets({ id }: { readonly id: Identifier }) {
   const list = useList("listSecrets", { id }, ({ secrets }) => secrets);
   if (list.error === null && !itemsOf(list)?.length) return null;
   return (
-    <Section title="Secrets of Functions">
+    <Section title={titleOf("Secrets of Functions", list)}>
       <Pages
         list={list}
         show={(secrets) => (

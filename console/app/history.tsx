@@ -204,7 +204,7 @@ const kinds: Readonly<Record<string, string>> = {
   CreateTable: "created the table",
   CreateTableVersion: "commit of a client",
   AdoptTableVersion: "commit without the catalog",
-  InsertIntoTable: "rows inserted",
+  InsertIntoTable: "rows added",
   UpdateTable: "rows updated",
   DeleteFromTable: "rows deleted",
   MergeInsertIntoTable: "rows merged",
@@ -215,7 +215,7 @@ const kinds: Readonly<Record<string, string>> = {
   CreateTableIndex: "index built",
   CreateTableScalarIndex: "index built",
   // Lance's operations, which clients commit.
-  Append: "rows appended",
+  Append: "rows added",
   Delete: "rows deleted",
   Overwrite: "table overwritten",
   CreateIndex: "indices changed",
@@ -244,7 +244,7 @@ export function whatChanged(of: Version, before: Version | undefined): string {
   const earlier = version === 1 ? 0 : before?.version === version - 1 ? before.num_rows : undefined;
   const net = now === undefined || earlier === undefined ? 0 : now - earlier;
   const kind = kindOf(of);
-  const [, verb] = /^rows (inserted|appended|deleted)$/.exec(kind) ?? [];
+  const [, verb] = /^rows (added|deleted)$/.exec(kind) ?? [];
   if (net !== 0 && verb !== undefined) return `${amount(Math.abs(net), "row")} ${verb}`;
   const rows = net === 0 ? "" : `${amount(Math.abs(net), "row")} ${net > 0 ? "added" : "deleted"}`;
   return [kind, rows].filter(Boolean).join(" · ");

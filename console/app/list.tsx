@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { counted } from "./format.ts";
 import { itemsOf, type List } from "./queries.ts";
 import { announce, type Children, Loading, Problem } from "./view.tsx";
 
@@ -48,4 +49,12 @@ export function Pages<Item>({
       )}
     </div>
   );
+}
+
+/** Returns a title with the number of loaded items. */
+export function titleOf<Item>(title: string, list: Pick<List<Item>, "data" | "hasNextPage">): string {
+  const items = itemsOf(list);
+  return items === undefined || items.length === 0
+    ? title
+    : `${title} (${counted(items.length)}${list.hasNextPage ? "+" : ""})`;
 }

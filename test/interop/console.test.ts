@@ -519,7 +519,7 @@ describe("a table", () => {
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/changing?show=history");
     const version = (n: number) => page.locator("li.version").filter({ hasText: `Version ${n}` });
-    await version(2).getByText("2 rows inserted").waitFor();
+    await version(2).getByText("2 rows added").waitFor();
     await version(1).getByText("created the table · 3 rows added").waitFor();
     await version(2).getByText("loader").waitFor();
     await version(3).getByText("3 rows deleted", { exact: true }).waitFor();
@@ -922,7 +922,7 @@ describe("the columns of a table", () => {
     await catalog.call("createSecret", { id: [...namespace, "token"], value: "never shown" });
     const { page, complaints } = await signedIn();
     await visit(page, `tables/${namespace}`);
-    await page.getByRole("region", { name: "Secrets of Functions" }).getByText("token").waitFor();
+    await page.getByRole("region", { name: "Secrets of Functions (1)" }).getByText("token").waitFor();
     await row(page, /^double *1 *\(value: float64\) -> float64 *3\.12/).waitFor();
     const drop = async (number: number) => {
       await page.getByRole("button", { name: `Drop version ${number} of double` }).click();
