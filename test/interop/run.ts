@@ -42,8 +42,6 @@ const jvmTests = ["clients", "client_pages"];
 const faultTests = ["faulty_store", "made_again"];
 /** Jobs without a runner, or with a runner of the test. */
 const testsWithoutSharedRunner = ["job_attempt", "needs", "past_the_catalog", "remote_paths", "vending"];
-/** Tests that kill each process of a job once. */
-const killTests = ["recomputed"];
 /** The code blocks of the documentation. */
 const pageTests = ["client_pages", "newcomer"];
 const testsWithoutRay = [
@@ -146,17 +144,17 @@ const eachChange = "not jvm and not weekly";
 
 async function runAll(): Promise<boolean> {
   const tools = await timed("preparing the tools", () => ({ ...prepareClients(), ...prepareServers() }));
-  const others = filesOf([testsWithoutRay, faultTests, testsWithoutSharedRunner, killTests, pageTests].flat());
+  const others = filesOf([testsWithoutRay, faultTests, testsWithoutSharedRunner, pageTests].flat());
   const withRay = readdirSync(python)
     .filter((file) => /^test_\w+\.py$/.test(file))
     .map((file) => join(python, file))
     .filter((file) => !others.includes(file));
   const lanes: readonly (readonly Part[])[] = [
+    [clientsPart("the Lance clients, with Ray", eachChange, withRay, tools)],
     [
-      clientsPart("the Lance clients, with Ray", eachChange, withRay, tools),
+      vitestPart("our own clients", "interop"),
       clientsPart("jobs without the shared runner", eachChange, filesOf(testsWithoutSharedRunner), tools),
     ],
-    [vitestPart("our own clients", "interop"), clientsPart("kills", eachChange, filesOf(killTests), tools)],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", eachChange, filesOf(testsWithoutRay), tools),

@@ -79,7 +79,13 @@ def test_every_type_of_arrow_is_classified():
     }
 
 
-@pytest.mark.parametrize("area", AREAS)
+# The longest comparisons change with a version of Lance only.
+WEEKLY = {"Types", "Values"}
+
+
+@pytest.mark.parametrize(
+    "area", [pytest.param(area, marks=pytest.mark.weekly) if area in WEEKLY else area for area in AREAS]
+)
 def test_the_page_lists_every_difference(catalog, namespace, tmp_path, area, capsys):
     peers = connect(catalog, namespace, tmp_path)
     with warnings.catch_warnings(action="ignore"), ThreadPoolExecutor() as pool:

@@ -44,6 +44,7 @@ def expect_all_rows(catalog, table: str, calls: Calls, interruptions: int) -> No
     assert calls.count() <= calls_max, f"{calls.count()} calls for {ROWS} rows"
 
 
+@pytest.mark.weekly
 @pytest.mark.timeout(3 * JOB_SECONDS)
 def test_kills_of_driver_and_runner_a_cancellation_and_a_pause_of_the_catalog_recompute_few_rows(yard):
     catalog, runner = yard
