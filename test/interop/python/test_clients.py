@@ -59,8 +59,8 @@ KNOWN = {
 }
 
 
-# Spark needs minutes for its start and its operations.
-MARKS = {"slow": ("lance-ray", "Ray Data"), "jvm": ("Spark", "Java"), "weekly": ("Spark",)}
+# The weekly ones need minutes for their start and their operations.
+MARKS = {"slow": ("lance-ray", "Ray Data"), "jvm": ("Spark", "Java"), "weekly": ("Spark", "Ray Data")}
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:

@@ -44,6 +44,7 @@ def test_a_function_runs_with_the_packages_modules_and_variables_of_its_manifest
     assert values(catalog, films, "described") == [f"{number} module variable" for number in range(ROWS)]
 
 
+@pytest.mark.weekly
 def test_the_zips_of_a_request_are_where_its_function_runs(catalog, runner, table, tmp_path):
     films = write_films(catalog, [f"zips_{table[0]}"])
     # Geneva accepts zips only from such a folder, where its client stores them.
@@ -64,6 +65,7 @@ def test_the_zips_of_a_request_are_where_its_function_runs(catalog, runner, tabl
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.weekly
 def test_the_names_of_definitions_are_those_of_geneva(catalog, runner, table, tmp_path, monkeypatch):
     # Geneva uploads the whole working folder with a manifest.
     monkeypatch.chdir(tmp_path)
