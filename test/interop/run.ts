@@ -154,11 +154,11 @@ async function runAll(): Promise<boolean> {
     [
       vitestPart("our own clients", "interop"),
       clientsPart("jobs without the shared runner", eachChange, filesOf(testsWithoutSharedRunner), tools),
+      clientsPart("the Lance clients over stores that fail", eachChange, filesOf(faultTests), tools),
     ],
     [
       vitestPart("PostgreSQL", "postgres"),
       clientsPart("the Lance clients, without Ray", eachChange, filesOf(testsWithoutRay), tools),
-      clientsPart("the Lance clients over stores that fail", eachChange, filesOf(faultTests), tools),
       clientsPart("the pages of the documentation", eachChange, filesOf(pageTests), tools),
     ],
   ];

@@ -13,6 +13,8 @@ from spark import JVM_OPTIONS, spark_sql
 
 ENGINES = {"daft", "duckdb", "polars"}
 SLOW = {"functions", "geneva", "lance-ray", "ray-data"}
+# test_clients.py calls the same clients.
+WEEKLY = {"lance-ray", "ray-data"}
 # The pages whose jobs a runner executes.
 RUN = {"functions", "geneva"}
 SHOWN = {"text", "properties"}
@@ -26,6 +28,8 @@ def marks(page: Path) -> list[pytest.MarkDecorator]:
         return [pytest.mark.jvm, pytest.mark.weekly]
     if "java" in languages:
         return [pytest.mark.jvm]
+    if page.stem in WEEKLY:
+        return [pytest.mark.slow, pytest.mark.weekly]
     return [pytest.mark.slow] if page.stem in SLOW else []
 
 
