@@ -1,4 +1,4 @@
-import { CatalogError, type ErrorKind, formatIdentifier, hasKind, messageOf } from "@tiltyard/protocol";
+import { CatalogError, type ErrorKind, formatIdentifier, hasKind, messageOf, ownValue } from "@tiltyard/protocol";
 import type { ErrorHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { MissingRight } from "../auth/authorize.ts";
@@ -44,7 +44,8 @@ const interpreted: Readonly<Record<string, readonly ErrorKind[]>> = {
 };
 
 function inDialect(error: CatalogError, operation = ""): CatalogError {
-  const isMisinterpreted = hasKind(error, ...misinterpreted) && interpreted[operation]?.includes(error.kind) !== true;
+  const isMisinterpreted =
+    hasKind(error, ...misinterpreted) && ownValue(interpreted, operation)?.includes(error.kind) !== true;
   return isMisinterpreted ? new CatalogError("InvalidInput", error.message, { cause: error }) : error;
 }
 
