@@ -21,8 +21,8 @@ interface RepeatOptions {
 }
 
 /**
- * Repeats work until the signal. Failures are retried with backoff, and the same one is reported once until the work succeeds. Work that is in progress at the signal is
- * abandoned, because a request of it may wait for minutes.
+ * Repeats work until the signal. Failures are retried with backoff, and the same one is reported once until the work
+ * succeeds. Work that is in progress at the signal is abandoned, because a request of it may wait for minutes.
  *
  * @throws CatalogRequestError about the runner itself.
  */
@@ -34,7 +34,8 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
   for (let failures = 0; !signal.aborted; ) {
     try {
       await Promise.race([work(), aborted]);
-      if (reported !== "") log(`recovered after ${failures} ${failures === 1 ? "failure" : "failures"}`);
+      if (failures > 0 && !signal.aborted)
+        log(`recovered after ${failures} ${failures === 1 ? "failure" : "failures"}`);
       [failures, reported] = [0, ""];
     } catch (error) {
       if (signal.aborted) return;

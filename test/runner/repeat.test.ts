@@ -64,11 +64,26 @@ test("reports an error once, another one too, and the recovery", async () => {
   const work = async () => {
     const failure = outcomes.shift();
     if (failure !== undefined) throw new Error(failure);
-    stopped.abort();
+  };
+  const passed = () => {
+    if (outcomes.length === 0) stopped.abort();
+  };
+  const retry = { firstMs: 1, mostMs: 1 };
+  await repeat(work, { pauseMs, retry, signal: stopped.signal, log: (text) => told.push(text), passed });
+  expect(told).toEqual(["no catalog answers", "unauthorized", "recovered after 4 failures"]);
+});
+
+test("reports no recovery when it is stopped while the work hangs", async () => {
+  const stopped = new AbortController();
+  const told: string[] = [];
+  const work = () => {
+    if (told.length === 0) return Promise.reject(new Error("no catalog answers"));
+    setImmediate(() => stopped.abort());
+    return new Promise<void>(() => {});
   };
   const retry = { firstMs: 1, mostMs: 1 };
   await repeat(work, { pauseMs, retry, signal: stopped.signal, log: (text) => told.push(text) });
-  expect(told).toEqual(["no catalog answers", "unauthorized", "recovered after 4 failures"]);
+  expect(told).toEqual(["no catalog answers"]);
 });
 
 test.each([
