@@ -20,7 +20,7 @@ from tiltyard.job.function_state import (
     work_of,
 )
 from tiltyard.job.function_values import write_values
-from tiltyard.job.function_worker import Computed, Part, Piece
+from tiltyard.job.function_worker import FAILED_SHARE_MAX, Computed, Part, Piece
 from tiltyard.job.job import JobError, Report, Result, rows_before
 
 # A part begins with few rows, so that a function that fails or is slow shows it soon, and grows up to a duration.
@@ -39,9 +39,8 @@ COMMIT_SECONDS_MAX = 60.0
 COMMIT_FACTOR = 10
 # The bytes of values that wait for a commit.
 PENDING_BYTES_MAX = 2**28
-# The largest share of failed rows, both among the rows that are computed for the first time and among all rows. So rows
-# that fail again and again end no refresh of others. It is also checked before the end, from a number of rows on.
-FAILED_SHARE_MAX = 0.05
+# FAILED_SHARE_MAX is a share of the rows that are computed for the first time, and of all rows. So rows that fail again
+# and again end no refresh of others. It is also checked before the end, from a number of rows on.
 CHECKED_ROWS_MIN = 1_000
 # Other writers change fragments while their rows are computed. The changed fragments are planned again.
 PLANS_MAX = 10

@@ -15,9 +15,11 @@ from tiltyard.job.function_state import offset_of
 
 # The number of processes that may end at the start of a function, and at the same row.
 ENDS_MAX = 3
-# The rows of a part that may end their process: those of ENDED_ROWS_MIN, or more in a large part.
+# The largest share of failed rows: among those of a refresh, and among those of a part that end their process. In each
+# part, ENDED_ROWS_MIN rows may do so.
+FAILED_SHARE_MAX = 0.05
 ENDED_ROWS_MIN = 3
-ENDED_SHARE_MAX = 0.05
+# The type of the error of such a row.
 ENDED = "tiltyard.ProcessEnded"
 
 
@@ -125,7 +127,7 @@ class Worker:
 
     def _part_of(self, pieces: Sequence[Piece]) -> Part:
         rows = sum(len(piece.positions) for piece in pieces)
-        self._ended_rows_left = max(ENDED_ROWS_MIN, int(ENDED_SHARE_MAX * rows))
+        self._ended_rows_left = max(ENDED_ROWS_MIN, int(FAILED_SHARE_MAX * rows))
         self._started()
         begun = time.monotonic()
         computed = [self._compute(piece) for piece in pieces]
