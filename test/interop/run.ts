@@ -181,8 +181,8 @@ async function runSelection([first, ...more]: readonly string[]): Promise<boolea
     return clients("jvm and not weekly", [...filesOf(jvmTests), ...more], tools);
   }
   if (first === "--weekly") {
-    const jars = { TILTYARD_TEST_JAVA_JARS: prepareJars("java"), TILTYARD_TEST_SPARK_JARS: prepareJars("spark") };
-    return clients("weekly", [python, ...more], { ...prepareClients(), ...prepareServers(), ...jars });
+    const tools = { ...prepareClients(), ...prepareServers(), TILTYARD_TEST_SPARK_JARS: prepareJars("spark") };
+    return clients("weekly", [python, ...more], tools);
   }
   if (first !== undefined)
     return clients("not jvm", [python, first, ...more], { ...prepareClients(), ...prepareServers() });

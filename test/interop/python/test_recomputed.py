@@ -7,14 +7,14 @@ import pytest
 from calls import ROWS, Calls, write_counted
 from catalog import Catalog, wait_until
 from jobs import backfill, values
-from processes import drivers_of, kill_all, processes_of, ray_folders
+from processes import drivers_of, kill_all, processes_of, ray_folders, ray_heads
 from runner import JOB_SECONDS, Runner, ended
 
 # The share of the rows that one interruption may cost.
 RECOMPUTED_MAX = 0.1
 # The silence of the catalog in seconds. The lease outlives it, and expires soon after the death of a runner.
-PAUSE_SECONDS = 10
-LEASE_SECONDS = 30
+PAUSE_SECONDS = 20
+LEASE_SECONDS = 40
 # No process waits for further jobs, because an interruption ends it, too.
 OPTIONS = ("--num-cpus", "3", "--standby-minutes", "0", "--lease-seconds", str(LEASE_SECONDS), "--attempts", "50")
 
@@ -46,7 +46,7 @@ def expect_all_rows(catalog, table: str, calls: Calls, interruptions: int) -> No
 
 @pytest.mark.weekly
 @pytest.mark.timeout(3 * JOB_SECONDS)
-def test_kills_of_driver_and_runner_a_cancellation_and_a_pause_of_the_catalog_recompute_few_rows(yard):
+def test_kills_of_each_part_a_cancellation_and_a_pause_of_the_catalog_recompute_few_rows(yard):
     catalog, runner = yard
     calls = Calls()
     job = begin(catalog, "killed", calls)
@@ -62,8 +62,8 @@ def test_kills_of_driver_and_runner_a_cancellation_and_a_pause_of_the_catalog_re
         runner.start(*OPTIONS)
 
     killed(0.15, lambda: kill_all(drivers_of(job)))
-    # test_chaos.py also kills each part of Ray.
-    killed(0.35, kill_runner)
+    killed(0.3, kill_runner)
+    killed(0.45, lambda: kill_all(ray_heads(runner.process.pid)))
     killed(0.55, lambda: catalog.post(f"/management/v1/job/{job}/cancel"))
     wait_until(lambda: not drivers_of(job), "the end of the job's process", seconds=JOB_SECONDS)
     retried = catalog.post(f"/management/v1/job/{job}/retry")["job_id"]
