@@ -1,4 +1,4 @@
-import { ApiError, type FileMetadata, Storage } from "@google-cloud/storage";
+import { ApiError, type FileMetadata, IdempotencyStrategy, Storage } from "@google-cloud/storage";
 import pMap from "p-map";
 import {
   type ListedObject,
@@ -17,7 +17,15 @@ const deletedAtOnce = 32;
 
 /** Opens a bucket of Google Cloud Storage with Google's application default credentials. */
 export function openGcsStore(bucketName: string): ObjectStore {
-  const storage = new Storage({ timeout: storeSilenceMaxMs, retryOptions: { maxRetries: retriesMax } });
+  const storage = new Storage({
+    timeout: storeSilenceMaxMs,
+    retryOptions: {
+      maxRetries: retriesMax,
+      // Each request is idempotent. By default, the client disables retries of all requests of the process during an
+      // unconditional deletion, and for good after two concurrent ones (`autoRetry` in its file.js).
+      idempotencyStrategy: IdempotencyStrategy.RetryAlways,
+    },
+  });
   // The address of an emulator includes the path of the API, which the client adds again for uploads.
   storage.apiEndpoint = storage.apiEndpoint.replace(/\/storage\/v1$/, "");
   const bucket = storage.bucket(bucketName);

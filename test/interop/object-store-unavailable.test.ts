@@ -69,6 +69,24 @@ describe("an object store that cannot be used", () => {
     await Promise.all([store.read, store.persist].map((use) => expectUnavailable(() => use("folder/key"), url)));
   });
 
+  test("is asked again after a folder was deleted: Google Cloud Storage", async () => {
+    const items = ["a", "b", "c"].map((key) => ({ name: `folder/${key}`, size: "1", updated: new Date(0) }));
+    let failures = 0;
+    const server = createServer(({ method, url = "" }, response) => {
+      if (method === "DELETE") return response.writeHead(204).end();
+      const isListing = !url.includes("/o/");
+      if (!isListing && failures++ === 0) return response.writeHead(503).end();
+      response.setHeader("content-type", "application/json");
+      return response.end(JSON.stringify(isListing ? { items } : items[0]));
+    });
+    const url = await listen(server, { host: "127.0.0.1", port: 0 });
+    onTestFinished(() => close(server));
+    vi.stubEnv("STORAGE_EMULATOR_HOST", url);
+    const store = openGcsStore(bucket);
+    await store.deleteFolder("folder");
+    expect(await store.find("folder/a")).toMatchObject({ sizeBytes: 1 });
+  });
+
   test("is reported as unavailable: local files", async () => {
     const folder = temporaryFolder("tiltyard files ").slice(1);
     writeFileSync(`/${folder}/from`, "content");

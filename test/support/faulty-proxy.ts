@@ -66,7 +66,8 @@ export async function startFaultyProxy(
     from.pipe(onward);
   }
 
-  const server = createServer(handle);
+  // Cloud stores keep idle connections longer than clients do. Node's default of 5 s would end a whole pool at a time.
+  const server = createServer({ keepAliveTimeout: 620_000 }, handle);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
