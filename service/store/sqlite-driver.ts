@@ -56,8 +56,8 @@ function orUnavailable<Result>(run: () => Result): Result {
   }
 }
 
-/** The codes of an unavailable database; all other errors are bugs. */
-const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED)/;
+/** The codes of a database that is unavailable or damaged; all other errors are bugs. */
+const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED|CORRUPT|NOTADB)/;
 
 export function asUnavailable(error: unknown): unknown {
   if (!(error instanceof Database.SqliteError) || !unavailable.test(error.code)) return error;
