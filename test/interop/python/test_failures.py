@@ -1,0 +1,177 @@
+"""Failures of jobs on a local Ray: each ends with a reason that says what happened. With pytest's -s it prints them."""
+
+import functools
+import json
+import os
+import re
+import urllib.error
+
+import geneva
+import pyarrow as pa
+import pytest
+from catalog import Catalog, wait_until
+from jobs import backfill, describe, values, write_films
+from processes import descendants_of, drivers_of, processes_of, ray_folders
+from processes import kill_all as kill
+from runner import JOB_SECONDS, Runner, ended
+
+pytestmark = [pytest.mark.weekly, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory):
+    """A catalog and its runner. Two attempts show that a failure repeats."""
+    folder = tmp_path_factory.mktemp("failures")
+    with Catalog(folder / "data") as catalog, Runner(catalog, folder / "log") as runner:
+        options = ["--standby-minutes", "0", "--attempts", "2", "--lease-seconds", "10"]
+        yield catalog, runner.start(*options)
+        runner.stop()
+
+
+def functions() -> dict[str, geneva.UDF]:
+    """Nested functions are pickled by value, because workers have no module of the tests."""
+    number = functools.partial(geneva.udf, data_type=pa.int64())
+
+    @number()
+    def wrong_type(title: str) -> int:
+        return title  # type: ignore[return-value]
+
+    @number()
+    def wrong_length(title: pa.Array) -> pa.Array:
+        return pa.array([1] * (len(title) + 1))
+
+    @number()
+    def raises(title: str) -> int:
+        raise ValueError(f"no such film: {title}")
+
+    @number()
+    def exits(title: str) -> int:
+        os._exit(3)
+
+    @number()
+    def is_killed(title: str) -> int:
+        # The kernel does this to a process that exceeds the memory of its container.
+        os.kill(os.getpid(), 9)
+        return 0
+
+    @number()
+    def allocates_too_much(title: str) -> int:
+        return len(bytearray(2**50))
+
+    @number()
+    def hangs(title: str) -> int:
+        import time
+
+        time.sleep(3_600)
+        return 0
+
+    @number()
+    def imports_a_missing_package(title: str) -> int:
+        import tiltyard_no_such_package
+
+        return tiltyard_no_such_package.length(title)
+
+    @number()
+    def length(title: str) -> int:
+        return len(title)
+
+    return {name: each for name, each in locals().items() if isinstance(each, geneva.UDF)}
+
+
+def declared(catalog: Catalog, name: str, function: str) -> list[str]:
+    """Creates a table of films with a column of its own name, which a function fills."""
+    films = write_films(catalog, [name])
+    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
+    db.open_table(name).add_columns({function: functions()[function]})
+    return films
+
+
+REASONS = {
+    "wrong_type": r"int64|integer",
+    "wrong_length": r"returned \d+ values for \d+ rows: return an array with a value or null for each row",
+    "raises": r"ValueError: no such film: Film \d+",
+    "exits": r"exit",
+    "is_killed": r"worker|signal|died",
+    "allocates_too_much": r"MemoryError",
+    "imports_a_missing_package": r"ModuleNotFoundError: No module named 'tiltyard_no_such_package'",
+}
+
+
+@pytest.mark.parametrize("function", REASONS)
+def test_a_failing_function_ends_its_job_with_its_own_error(yard, function):
+    catalog, runner = yard
+    films = declared(catalog, function, function)
+    expect_failed(catalog, runner, backfill(catalog, films, function), REASONS[function])
+
+
+def test_a_job_that_hangs_ends_at_its_timeout(yard):
+    catalog, runner = yard
+    films = declared(catalog, "hangs", "hangs")
+    expect_failed(catalog, runner, backfill(catalog, films, "hangs", timeout_seconds=30), "30 s")
+
+
+def test_a_package_that_cannot_be_installed_is_named_by_pip(yard):
+    catalog, runner = yard
+    films = declared(catalog, "package", "length")
+    manifest = json.dumps({"pip": ["tiltyard-no-such-package"]})
+    job = backfill(catalog, films, "length", manifest=manifest)
+    expect_failed(catalog, runner, job, "No matching distribution found for tiltyard-no-such-package")
+
+
+def test_pip_together_with_conda_is_refused_before_there_is_a_job(yard):
+    catalog, _ = yard
+    films = declared(catalog, "pip_and_conda", "length")
+    manifest = json.dumps({"pip": ["six"], "conda": {"dependencies": ["six"]}})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        backfill(catalog, films, "length", manifest=manifest)
+    assert (refused.value.code, "either with pip or with conda" in refused.value.read().decode()) == (400, True)
+
+
+def test_a_job_whose_table_is_dropped_says_so(yard):
+    catalog, runner = yard
+    films = declared(catalog, "dropped", "hangs")
+    job = running(catalog, backfill(catalog, films, "hangs"))
+    catalog.post("/v1/table/dropped/drop")
+    expect_failed(catalog, runner, job, "dropped")
+
+
+def test_a_job_whose_principal_lost_its_roles_says_so(yard):
+    catalog, runner = yard
+    catalog.post("/v1/namespace/left/create")
+    films = write_films(catalog, ["left", "films"])
+    db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
+    db.open_table("films", namespace=["left"]).add_columns({"hangs": functions()["hangs"]})
+    grant = {"namespace": ["left"], "role": "writer"}
+    leaver = catalog.post("/management/v1/api_key/create", {"principal": "leaver", "grant": grant})
+    path = f"/v1/table/{'%24'.join(films)}/backfill_column"
+    job = running(catalog, catalog.post(path, {"column": "hangs", "concurrency": 1}, key=leaver["key"])["job_id"])
+    catalog.post("/management/v1/namespace/left/grant/revoke", {"principal": "leaver"})
+    expect_failed(catalog, runner, job, "leaver")
+
+
+def test_a_job_survives_a_catalog_that_is_down_and_a_ray_that_dies(yard):
+    catalog, runner = yard
+    films = declared(catalog, "survives", "length")
+    job = backfill(catalog, films, "length")
+    wait_until(lambda: drivers_of(job), "the process of the job", seconds=JOB_SECONDS)
+    catalog.kill()
+    catalog.start()
+    kill([*descendants_of(runner.process.pid, lambda _: True), *processes_of({*ray_folders(runner.process.pid)})])
+    found = ended(catalog, runner, job)
+    assert (found["status"], found.get("reason")) == ("Succeeded", None)
+    assert None not in values(catalog, films, "length")
+
+
+def running(catalog: Catalog, job: str) -> str:
+    """Waits until a job computes."""
+    wait_until(
+        lambda: "started_at_millis" in describe(catalog, job) and drivers_of(job), "the start", seconds=JOB_SECONDS
+    )
+    return job
+
+
+def expect_failed(catalog: Catalog, runner: Runner, job: str, reason: str) -> None:
+    found = ended(catalog, runner, job)
+    print(f"\n{found['object_ids'] if 'object_ids' in found else job}: {found['status']}: {found.get('reason')}")
+    assert found["status"] in ("Failed", "Canceled"), found
+    assert re.search(reason, found["reason"]), found["reason"]
