@@ -10,6 +10,7 @@ import geneva
 import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
+from geneva.transformer import UDF
 from jobs import backfill, describe, values, write_films
 from processes import descendants_of, drivers_of, processes_of, ray_folders
 from processes import kill_all as kill
@@ -28,7 +29,7 @@ def yard(tmp_path_factory):
         runner.stop()
 
 
-def functions() -> dict[str, geneva.UDF]:
+def functions() -> dict[str, UDF]:
     """Nested functions are pickled by value, because workers have no module of the tests."""
     number = functools.partial(geneva.udf, data_type=pa.int64())
 
@@ -75,7 +76,7 @@ def functions() -> dict[str, geneva.UDF]:
     def length(title: str) -> int:
         return len(title)
 
-    return {name: each for name, each in locals().items() if isinstance(each, geneva.UDF)}
+    return {name: each for name, each in locals().items() if isinstance(each, UDF)}
 
 
 def declared(catalog: Catalog, name: str, function: str) -> list[str]:
