@@ -8,6 +8,7 @@ FROM node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY protocol/package.json protocol/
+COPY platform/package.json platform/
 COPY console/package.json console/
 COPY lance-worker/package.json lance-worker/
 COPY service/package.json service/
@@ -45,6 +46,7 @@ COPY protocol protocol
 COPY console/package.json console/index.ts console/
 COPY --from=console /app/console/assets console/assets
 COPY lance-worker lance-worker
+COPY platform platform
 COPY service service
 COPY client client
 COPY runner runner

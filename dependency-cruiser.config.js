@@ -46,12 +46,13 @@ const folders = {
 /** The packages of this repository that each program may import. */
 const programs = {
   protocol: [],
-  infra: ["protocol"],
+  platform: ["protocol"],
+  infra: ["protocol", "platform"],
   console: ["protocol"],
   "lance-worker": ["protocol"],
   service: ["protocol", "console", "lance-worker"],
-  client: ["protocol"],
-  runner: ["protocol", "client"],
+  client: ["protocol", "platform"],
+  runner: ["protocol", "platform", "client"],
 };
 
 /** The only files that may import certain packages of npm. */

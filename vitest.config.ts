@@ -56,7 +56,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/*.test.ts", "test/{protocol,service,infra,client,runner,prose}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{protocol,platform,service,infra,client,runner,prose}/**/*.test.ts"],
           globalSetup: memoryFolder,
           testTimeout: 300_000,
           hookTimeout: 120_000,

@@ -1,4 +1,5 @@
-import { CatalogError, ParameterError } from "@tiltyard/protocol";
+import { ParameterError } from "@tiltyard/platform";
+import { CatalogError } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { catalogCommands } from "./commands/catalog.ts";
 import { clusterCommand } from "./commands/cluster.ts";

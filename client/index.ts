@@ -5,7 +5,7 @@ export {
   ParameterError,
   parseFileParameters,
   parseParameters,
-} from "@tiltyard/protocol";
+} from "@tiltyard/platform";
 export * from "./catalog/index.ts";
 export { type CatalogTarget, requiredCatalog } from "./commands/catalog-target.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";

@@ -1,4 +1,5 @@
-import { type ClusterOptions, parsing, StackOutputs } from "@tiltyard/protocol";
+import { type ClusterOptions, StackOutputs } from "@tiltyard/platform";
+import { parsing } from "@tiltyard/protocol";
 
 /**
  * Returns the parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is the output of `pulumi stack

@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
-import { closest, ownValue, parsing, rayGpuImage, rayImage } from "@tiltyard/protocol";
+import { rayGpuImage, rayImage } from "@tiltyard/platform";
+import { closest, ownValue, parsing } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { BucketAccess } from "./cluster.ts";
 import type { Architecture } from "./machines.ts";

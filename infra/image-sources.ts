@@ -17,7 +17,7 @@ export const catalogImage: ImageContent = {
     ".dockerignore",
     "package*.json",
     "{infra,test,tiltyard}/package.json",
-    "{protocol,console,lance-worker,service,client,runner}/**/*.*",
+    "{protocol,platform,console,lance-worker,service,client,runner}/**/*.*",
   ],
 };
 

@@ -1,4 +1,4 @@
-import { gpuResource, labelValue, platformDefaults } from "@tiltyard/protocol";
+import { gpuResource, labelValue, platformDefaults } from "@tiltyard/platform";
 import { z } from "zod";
 import {
   type Architecture,

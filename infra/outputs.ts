@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/protocol";
+import { catalogName, type StackOutputs, secretOutputs } from "@tiltyard/platform";
 import type { Cluster, Database } from "./cluster.ts";
 import type { Catalog } from "./components/catalog/catalog.ts";
 import type { RayImages } from "./components/ray/ray-images.ts";

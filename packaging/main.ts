@@ -14,7 +14,17 @@ import { packPython } from "./python-package.ts";
 import { run } from "./run.ts";
 
 const checkout = join(import.meta.dirname, "..");
-const workspaces = ["protocol", "client", "console", "lance-worker", "service", "runner", "infra", "tiltyard"];
+const workspaces = [
+  "protocol",
+  "platform",
+  "client",
+  "console",
+  "lance-worker",
+  "service",
+  "runner",
+  "infra",
+  "tiltyard",
+];
 const usage = `npm run packages -- DIR [--repository URL]
 
   DIR               where the packages go

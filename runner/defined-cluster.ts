@@ -1,4 +1,4 @@
-import { type ClusterParameters, ParameterError, parseFileParameters } from "@tiltyard/protocol";
+import { type ClusterParameters, ParameterError, parseFileParameters } from "@tiltyard/platform";
 import { z } from "zod";
 import { NeedsError } from "./platform.ts";
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect, fromStackOutputs, parseStackOutputs, RayClusterApi, reapRayClusters } from "@tiltyard/client";
-import { type ClusterParameters, documentationPage, parseJobCluster, runnerRights } from "@tiltyard/protocol";
+import { type ClusterParameters, parseJobCluster, runnerRights } from "@tiltyard/platform";
+import { documentationPage } from "@tiltyard/protocol";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { Platform } from "./platform.ts";

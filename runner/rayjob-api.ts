@@ -9,7 +9,8 @@ import {
   type V1Secret,
 } from "@kubernetes/client-node";
 import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/client";
-import { documentationPage, managedByRunner, type runnerRights } from "@tiltyard/protocol";
+import { managedByRunner, type runnerRights } from "@tiltyard/platform";
+import { documentationPage } from "@tiltyard/protocol";
 
 const rayJobs = { group: "ray.io", version: "v1", plural: "rayjobs" } as const;
 const selector = Object.entries(managedByRunner)

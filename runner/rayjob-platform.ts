@@ -8,7 +8,8 @@ import {
   nodeTypeLabel,
   rayClusterSpec,
 } from "@tiltyard/client";
-import { formatIdentifier, managedByRunner } from "@tiltyard/protocol";
+import { managedByRunner } from "@tiltyard/platform";
+import { formatIdentifier } from "@tiltyard/protocol";
 import { definedCluster } from "./defined-cluster.ts";
 import { lastLinesOf, messageOfRay } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";

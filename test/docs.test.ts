@@ -122,7 +122,7 @@ test("each page that help texts and errors name has that title", () => {
 
 test("no help text or error names a file of docs/, which installed packages do not contain", () => {
   const programs = files.filter((path) =>
-    /^(client|console|infra|lance-worker|protocol|runner|service)\/.*\.tsx?$/.test(path),
+    /^(client|console|infra|lance-worker|platform|protocol|runner|service)\/.*\.tsx?$/.test(path),
   );
   const named = programs.flatMap((path) => {
     const code = textOf(path).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");

@@ -1,5 +1,5 @@
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { ClusterParameters, StackOutputs } from "@tiltyard/protocol";
+import type { ClusterParameters, StackOutputs } from "@tiltyard/platform";
 import { Command, Option } from "commander";
 import type { CatalogToCheck } from "../doctor/catalog-checks.ts";
 import { type Finding, failed, skipped } from "../doctor/finding.ts";

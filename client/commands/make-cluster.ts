@@ -1,4 +1,4 @@
-import type { ClusterParameters } from "@tiltyard/protocol";
+import type { ClusterParameters } from "@tiltyard/platform";
 import { type ClusterState, formatState } from "../ray/cluster-state.ts";
 import type { RayCluster } from "../ray/provision.ts";
 import { bar, Progress } from "./output.ts";

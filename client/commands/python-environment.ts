@@ -5,7 +5,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { isAtLeast } from "@tiltyard/protocol";
+import { isAtLeast } from "@tiltyard/platform";
 import writeFileAtomic from "write-file-atomic";
 import type { Progress } from "./output.ts";
 

@@ -1,14 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import {
-  type ClusterParameters,
-  configMethods,
-  documentationPage,
-  messageOf,
-  parseFileParameters,
-  type StackOutputs,
-} from "@tiltyard/protocol";
+import { type ClusterParameters, configMethods, parseFileParameters, type StackOutputs } from "@tiltyard/platform";
+import { documentationPage, messageOf } from "@tiltyard/protocol";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
 import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreV1Api, V1Pod } from "@kubernetes/client-node";
-import { catalogContainer } from "@tiltyard/protocol";
+import { catalogContainer } from "@tiltyard/platform";
 import { z } from "zod";
 import { managedBy } from "../ray/manifest.ts";
 

@@ -1,5 +1,5 @@
 import { CoreV1Api, type KubeConfig, type V1Pod } from "@kubernetes/client-node";
-import { catalogLabels, catalogPort } from "@tiltyard/protocol";
+import { catalogLabels, catalogPort } from "@tiltyard/platform";
 import { type Forwarding, forwardPort } from "../kubernetes/port-forward.ts";
 
 /** Returns the pods of a catalog that a stack deployed. */

@@ -13,9 +13,9 @@ import {
   identityAnnotations,
   isAtLeast,
   operatorVersionMin,
-  ownValue,
   runnerName,
-} from "@tiltyard/protocol";
+} from "@tiltyard/platform";
+import { ownValue } from "@tiltyard/protocol";
 import { rayClusters } from "../ray/manifest.ts";
 import { bucketPod, runBucketPod } from "./bucket-pod.ts";
 import { catalogPods } from "./catalog-pods.ts";

@@ -1,5 +1,6 @@
 import { KubeConfig } from "@kubernetes/client-node";
-import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
+import { withRequestTimeout } from "@tiltyard/platform";
+import { messageOf } from "@tiltyard/protocol";
 import { ConnectError, NoKubeconfigError } from "./connect-error.ts";
 
 /** The location of a Kubernetes cluster and the method of signing in. */

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/protocol";
+import { isAtLeast, rayVersionMin, tokenRayVersionMin } from "@tiltyard/platform";
 import { z } from "zod";
 import { unusedPort } from "../unused-port.ts";
 import { Companion } from "./companion.ts";

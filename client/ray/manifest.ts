@@ -15,7 +15,7 @@ import {
   rayImage,
   rayLogs,
   sharedMemoryFolder,
-} from "@tiltyard/protocol";
+} from "@tiltyard/platform";
 import { version } from "../version.ts";
 
 /** The annotations by which the cluster autoscaler and Karpenter do not remove the node of a pod. */

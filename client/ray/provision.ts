@@ -5,12 +5,11 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import {
   type ClusterOptions,
   type ClusterParameters,
-  isTransientStatus,
-  messageOf,
   parseParameters,
   tokenOperatorVersionMin,
   withRequestTimeout,
-} from "@tiltyard/protocol";
+} from "@tiltyard/platform";
+import { isTransientStatus, messageOf } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import { connect } from "../kubernetes/connect.ts";
 import { KubernetesError } from "../kubernetes/kubernetes-error.ts";

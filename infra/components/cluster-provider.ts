@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiException, KubeConfig, KubernetesObjectApi, PatchStrategy } from "@kubernetes/client-node";
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
+import { withRequestTimeout } from "@tiltyard/platform";
+import { messageOf } from "@tiltyard/protocol";
 import {
   annotations,
   type OwnedObject,

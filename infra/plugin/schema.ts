@@ -1,4 +1,5 @@
-import { documentationPage, StackOutputs } from "@tiltyard/protocol";
+import { StackOutputs } from "@tiltyard/platform";
+import { documentationPage } from "@tiltyard/protocol";
 import { z } from "zod";
 import { CatalogOnExisting } from "../settings/catalog-settings.ts";
 import { Runner, runnerDefaults } from "../settings/runner-settings.ts";

@@ -1,4 +1,4 @@
-import { platformDefaults } from "@tiltyard/protocol";
+import { platformDefaults } from "@tiltyard/platform";
 import { reservedLabel } from "../node-pools.ts";
 import type { Reading } from "./settings.ts";
 

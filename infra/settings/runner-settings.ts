@@ -1,4 +1,5 @@
-import { documentationPage, ParameterError, parseJobCluster } from "@tiltyard/protocol";
+import { ParameterError, parseJobCluster } from "@tiltyard/platform";
+import { documentationPage } from "@tiltyard/protocol";
 import { z } from "zod";
 import { dnsLabel, objectName } from "./setting-types.ts";
 

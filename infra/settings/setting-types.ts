@@ -1,5 +1,5 @@
 /** The types of the values of settings. */
-import { amountOf } from "@tiltyard/protocol";
+import { amountOf } from "@tiltyard/platform";
 import { z } from "zod";
 
 export const filled = z.string().min(1, "must not be empty");

@@ -2,16 +2,15 @@ import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node";
 import {
-  documentationPage,
   isAtLeast,
   operatorVersionMin,
-  ownValue,
   rayGpuImage,
   rayImage,
   rayVersionMin,
   tokenOperatorVersionMin,
   tokenRayVersionMin,
-} from "@tiltyard/protocol";
+} from "@tiltyard/platform";
+import { documentationPage, ownValue } from "@tiltyard/protocol";
 import { dataVolume } from "../components/catalog/pod-parts.ts";
 import { architectures } from "../machines.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "../node-pools.ts";

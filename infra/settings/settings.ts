@@ -1,4 +1,4 @@
-import { platformDefaults } from "@tiltyard/protocol";
+import { platformDefaults } from "@tiltyard/platform";
 import { z } from "zod";
 import { architectures } from "../machines.ts";
 import { LabelKeys, NodePools } from "../node-pools.ts";

@@ -1,4 +1,4 @@
-import { type ClusterOptions, parseParameters } from "@tiltyard/protocol";
+import { type ClusterOptions, parseParameters } from "@tiltyard/platform";
 import { describe, expect, test } from "vitest";
 import { annotations, rayClusterManifest } from "../../client/ray/manifest.ts";
 

@@ -1,4 +1,4 @@
-import { parseFileParameters, parseParameters } from "@tiltyard/protocol";
+import { parseFileParameters, parseParameters } from "@tiltyard/platform";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { fromStackOutputs } from "../../client/stack-outputs.ts";

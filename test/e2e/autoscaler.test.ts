@@ -1,6 +1,6 @@
 /** Tests which nodes of a stack's node groups Ray clusters get, on nodes like those of the clouds. */
 import { isDeepStrictEqual } from "node:util";
-import { parseParameters } from "@tiltyard/protocol";
+import { parseParameters } from "@tiltyard/platform";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { fromStackOutputs, provisionRayCluster } from "../../client/index.ts";
 import { rayClusterManifest } from "../../client/ray/manifest.ts";

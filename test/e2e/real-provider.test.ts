@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runnerName } from "../../protocol/platform.ts";
+import { runnerName } from "../../platform/agreed-values.ts";
 import { catalogImage, folderOf, isOurs, useCluster } from "./cluster.ts";
 import type { KubernetesObject } from "./kubernetes/api.ts";
 import { addPlatformNodes, platformNodes } from "./platform-nodes.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { defaultPools } from "../../infra/node-pools.ts";
-import { amountOf } from "../../protocol/index.ts";
+import { amountOf } from "../../platform/index.ts";
 import { deployed } from "../support/stack.ts";
 
 const sizes: Readonly<Record<string, number>> = { xlarge: 4, "2xlarge": 8, "4xlarge": 16 };

@@ -1,4 +1,4 @@
-import { parseParameters, rayLogs } from "@tiltyard/protocol";
+import { parseParameters, rayLogs } from "@tiltyard/platform";
 import { describe, expect, test } from "vitest";
 import { fromStackOutputs } from "../../client/index.ts";
 import { rayClusterManifest } from "../../client/ray/manifest.ts";

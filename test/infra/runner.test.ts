@@ -1,4 +1,4 @@
-import { runnerRights } from "@tiltyard/protocol";
+import { runnerRights } from "@tiltyard/platform";
 import { describe, expect, test } from "vitest";
 import { templatesIn } from "../../runner/open-rayjobs.ts";
 import { type Deployed, deployed } from "../support/stack.ts";

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { StackOutputs } from "@tiltyard/protocol";
+import { StackOutputs } from "@tiltyard/platform";
 import { expect, test } from "vitest";
 import { setMocks } from "../support/pulumi-mocks.ts";
 import { deployed } from "../support/stack.ts";

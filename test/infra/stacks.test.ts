@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { StackOutputs, secretOutputs } from "@tiltyard/protocol";
+import { StackOutputs, secretOutputs } from "@tiltyard/platform";
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { parseStackConfig } from "../../infra/config.ts";

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { amountOf, parseJobCluster } from "@tiltyard/protocol";
+import { amountOf, parseJobCluster } from "@tiltyard/platform";
 import { expect, test, vi } from "vitest";
 import { ExistingCluster } from "../../infra/library.ts";
 import { capacityOf, shareOf } from "../../infra/machines.ts";

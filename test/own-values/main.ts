@@ -8,7 +8,7 @@ import ts from "typescript";
 
 const project = join(import.meta.dirname, "../..");
 /** The types of Pulumi take longer than those of everything else, and only the operator's own settings reach `infra`. */
-const workspaces = "{protocol,lance-worker,service,client,runner,console,tiltyard}";
+const workspaces = "{protocol,platform,lance-worker,service,client,runner,console,tiltyard}";
 const files = globSync(`${workspaces}/**/*.{ts,tsx}`, { cwd: project, exclude: ["**/node_modules/**"] });
 /** The only place where such an access is guarded. */
 const guard = "protocol/own-value.ts";

@@ -16,6 +16,7 @@ const library = [...programs, "**/*.d.ts"];
 /** The content of each package in addition to the common texts. */
 const contents: Readonly<Record<string, readonly string[]>> = {
   protocol: [...library, "api-document/examples.json"],
+  platform: library,
   client: library,
   console: [...library, "assets/*.{css,html,js,svg}"],
   "lance-worker": library,

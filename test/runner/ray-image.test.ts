@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { platformDefaults, rayImage } from "@tiltyard/protocol";
+import { platformDefaults, rayImage } from "@tiltyard/platform";
 import { expect, test } from "vitest";
 
 const project = join(import.meta.dirname, "../..");

@@ -1,4 +1,4 @@
-import { gpuResource } from "@tiltyard/protocol";
+import { gpuResource } from "@tiltyard/platform";
 import { offering, zonesOfGoogle } from "./zones.ts";
 
 /** A resource of the program, with the fields that the rules need. */

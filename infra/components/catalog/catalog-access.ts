@@ -1,4 +1,4 @@
-import { catalogName } from "@tiltyard/protocol";
+import { catalogName } from "@tiltyard/platform";
 import { createAdmissionPolicy } from "../admission-policy.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import type { CatalogPlace, Child } from "./catalog-place.ts";

@@ -1,5 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
-import { catalogName, catalogPort, ownValue } from "@tiltyard/protocol";
+import { catalogName, catalogPort } from "@tiltyard/platform";
+import { ownValue } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 

@@ -1,4 +1,4 @@
-import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import { catalogLabels, catalogName } from "@tiltyard/platform";
 import { catalogDashboard } from "../monitoring/catalog-dashboard.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { createMonitor } from "../monitoring/monitors.ts";

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogName } from "@tiltyard/protocol";
+import { catalogName } from "@tiltyard/platform";
 import type { CatalogPlace, Child } from "./catalog-place.ts";
 import { baseContainer, basePodSpec, type CatalogPodArgs } from "./catalog-pod.ts";
 import { dataVolume } from "./pod-parts.ts";

@@ -1,6 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogName, catalogPort, ownValue } from "@tiltyard/protocol";
+import { catalogLabels, catalogName, catalogPort } from "@tiltyard/platform";
+import { ownValue } from "@tiltyard/protocol";
 import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";

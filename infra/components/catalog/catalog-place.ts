@@ -1,5 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import { catalogLabels, catalogName } from "@tiltyard/platform";
 import type { Cluster, Database } from "../../cluster.ts";
 import type { CatalogSettings } from "../../settings/catalog-settings.ts";
 import type { MonitoringSettings } from "../../settings/monitoring-settings.ts";

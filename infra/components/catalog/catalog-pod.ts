@@ -1,6 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogContainer, catalogPort } from "@tiltyard/protocol";
+import { catalogContainer, catalogPort } from "@tiltyard/platform";
 import { placedOn } from "../../node-pools.ts";
 import { fileFolder } from "../../settings/setting-types.ts";
 import type { CatalogPlace } from "./catalog-place.ts";

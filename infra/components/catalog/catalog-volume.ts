@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogName } from "@tiltyard/protocol";
+import { catalogLabels, catalogName } from "@tiltyard/platform";
 import type { CreationCheck } from "../cluster-provider.ts";
 import { command, stackId, stackLabel } from "../ownership.ts";
 import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";

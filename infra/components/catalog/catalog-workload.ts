@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogLabels } from "@tiltyard/protocol";
+import { catalogLabels } from "@tiltyard/platform";
 import { createMove } from "./catalog-move.ts";
 import { type CatalogPlace, type Child, metadataOf, podsServiceName } from "./catalog-place.ts";
 import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";

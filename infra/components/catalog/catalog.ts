@@ -1,7 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { catalogLabels, catalogName, catalogPort } from "@tiltyard/protocol";
+import { catalogLabels, catalogName, catalogPort } from "@tiltyard/platform";
 import type { Cluster, PodIdentity } from "../../cluster.ts";
 import { catalogImage } from "../../image-sources.ts";
 import { catalogDefaults } from "../../settings/catalog-settings.ts";

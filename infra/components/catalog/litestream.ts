@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogLabels } from "@tiltyard/protocol";
+import { catalogLabels } from "@tiltyard/platform";
 import type { Backups } from "../../cluster.ts";
 import { versions } from "../../versions.ts";
 import type { CatalogPlace, Child } from "./catalog-place.ts";

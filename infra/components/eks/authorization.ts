@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ApiException, AuthorizationV1Api, KubeConfig } from "@kubernetes/client-node";
-import { messageOf, withRequestTimeout } from "@tiltyard/protocol";
+import { withRequestTimeout } from "@tiltyard/platform";
+import { messageOf } from "@tiltyard/protocol";
 
 export interface AuthorizationWait {
   readonly timeoutMs?: number;

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { identityAnnotations } from "@tiltyard/protocol";
+import { identityAnnotations } from "@tiltyard/platform";
 import { placedOn } from "../../node-pools.ts";
 import { merged } from "../../settings/chart-values.ts";
 import { autoscalerVersion, charts, versions } from "../../versions.ts";

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { identityAnnotations } from "@tiltyard/protocol";
+import { identityAnnotations } from "@tiltyard/platform";
 import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import { createEksBackups } from "./eks-backups.ts";
 import { EksBucket } from "./eks-bucket.ts";

@@ -1,6 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogPort } from "@tiltyard/protocol";
+import { catalogPort } from "@tiltyard/platform";
 import type { GkeConfig } from "../../config.ts";
 
 /** The network of a cluster, which the stack creates or adopts. */

@@ -1,6 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
-import { identityAnnotations } from "@tiltyard/protocol";
+import { identityAnnotations } from "@tiltyard/platform";
 import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { type AccountContext, createAccount } from "./gke-accounts.ts";

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { gpuResource } from "@tiltyard/protocol";
+import { gpuResource } from "@tiltyard/platform";
 import type { QuotaSettings } from "../../settings/team-settings.ts";
 
 /** Returns the amount of each resource of a quota. */

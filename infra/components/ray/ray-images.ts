@@ -1,5 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
-import * as protocol from "@tiltyard/protocol";
+import * as platform from "@tiltyard/platform";
 import type { Cluster } from "../../cluster.ts";
 import type { StackConfig } from "../../config.ts";
 import { rayImage } from "../../image-sources.ts";
@@ -30,7 +30,7 @@ export function rayImages(
     const repository = services.createImageRepository(imageName);
     if (repository === undefined) return undefined;
     const buildArgs = { RAY_VERSION: ray.version, VARIANT: variant, EXTRA_PACKAGES: build.packages.join(" ") };
-    const nameOf = variant === "" ? protocol.rayImage : protocol.rayGpuImage;
+    const nameOf = variant === "" ? platform.rayImage : platform.rayGpuImage;
     const kinds = [...new Set(nodes)];
     const bases = kinds.map((kind) => nameOf(ray.version, kind));
     const digests = Object.fromEntries(Object.entries(pinned).filter(([base]) => bases.includes(base)));

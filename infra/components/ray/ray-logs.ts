@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { rayLogs } from "@tiltyard/protocol";
+import { rayLogs } from "@tiltyard/platform";
 import { versions } from "../../versions.ts";
 
 /** The image of the side car in Ray's pods. */

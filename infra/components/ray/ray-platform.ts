@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { platformDefaults } from "@tiltyard/protocol";
+import { platformDefaults } from "@tiltyard/platform";
 import type { BucketAccess, Cluster, ClusterSubject } from "../../cluster.ts";
 import type { ChartValuesOf } from "../../settings/chart-values.ts";
 import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";

@@ -1,6 +1,6 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort, managedByRunner, runnerName, runnerRights } from "@tiltyard/protocol";
+import { catalogLabels, catalogPort, managedByRunner, runnerName, runnerRights } from "@tiltyard/platform";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
 import { createAdmissionPolicy } from "../admission-policy.ts";

@@ -1,4 +1,4 @@
-import { platformDefaults } from "@tiltyard/protocol";
+import { platformDefaults } from "@tiltyard/platform";
 import type { KubernetesObject } from "../kubernetes/api.ts";
 
 const image = `rayproject/ray:${platformDefaults.rayVersion}-py312`;

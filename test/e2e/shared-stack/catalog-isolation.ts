@@ -3,7 +3,7 @@
 import { CoreV1Api, CustomObjectsApi } from "@kubernetes/client-node";
 import { beforeAll, expect, test } from "vitest";
 import { fromStackOutputs, provisionRayCluster } from "../../../client/index.ts";
-import { catalogName, runnerName } from "../../../protocol/platform.ts";
+import { catalogName, runnerName } from "../../../platform/agreed-values.ts";
 import { describeOnOurs } from "../cluster.ts";
 import { KubernetesApi, type KubernetesObject } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { catalogName } from "../../../protocol/platform.ts";
+import { catalogName } from "../../../platform/agreed-values.ts";
 import { describeOnOurs } from "../cluster.ts";
 import { until } from "../until.ts";
 import { catalogNamespace, cluster } from "./shared-stack.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { V1Container } from "@kubernetes/client-node";
-import { runnerName } from "../../../protocol/platform.ts";
+import { runnerName } from "../../../platform/agreed-values.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { folderOf } from "../cluster.ts";
 import { environmentOf } from "../kubernetes/environment.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CoreV1Api, type KubeConfig } from "@kubernetes/client-node";
-import { type ClusterOptions, parseParameters } from "@tiltyard/protocol";
+import { type ClusterOptions, parseParameters } from "@tiltyard/platform";
 import { beforeAll, expect, test } from "vitest";
 import { type DoctorTarget, examine, type Finding } from "../../../client/doctor/checks.ts";
 import { fromStackOutputs } from "../../../client/stack-outputs.ts";

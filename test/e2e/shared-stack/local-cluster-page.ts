@@ -18,7 +18,7 @@ import { cluster } from "./shared-stack.ts";
 const project = resolve(import.meta.dirname, "../../..");
 const page = readFileSync(join(project, "docs/get-started/kind.md"), "utf8");
 /** The folders of a clone that the commands of the page read. */
-const cloned = ["examples", "infra", "protocol", "client", "package.json", "Pulumi.yaml", "tsconfig.json"];
+const cloned = ["examples", "infra", "platform", "protocol", "client", "package.json", "Pulumi.yaml", "tsconfig.json"];
 /** The namespaces of a stack without settings of them. */
 const namespace = "lancedb";
 const catalogNamespace = `${namespace}-catalog`;

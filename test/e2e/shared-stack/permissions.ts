@@ -1,6 +1,6 @@
 import { CoreV1Api, CustomObjectsApi, PatchStrategy, setHeaderOptions } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import { managedByRunner, runnerName, runnerRights } from "../../../protocol/platform.ts";
+import { managedByRunner, runnerName, runnerRights } from "../../../platform/agreed-values.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
 import { KubernetesError } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";

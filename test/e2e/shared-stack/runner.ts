@@ -12,7 +12,7 @@ import {
   parseParameters,
 } from "../../../client/index.ts";
 import { rayClusterManifest } from "../../../client/ray/manifest.ts";
-import { runnerName, runnerRights } from "../../../protocol/platform.ts";
+import { runnerName, runnerRights } from "../../../platform/agreed-values.ts";
 import { required } from "../../interop/servers.ts";
 import type { Program } from "../../support/process.ts";
 import { describeOnOurs, folderOf } from "../cluster.ts";

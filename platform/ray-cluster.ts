@@ -1,7 +1,6 @@
+import { ownValue, parsing } from "@tiltyard/protocol";
 import { z } from "zod";
-import { parsing } from "./fields.ts";
-import { ownValue } from "./own-value.ts";
-import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./platform.ts";
+import { isAtLeast, labelValue, platformDefaults, rayLogs, rayVersionMin } from "./agreed-values.ts";
 import { podPlacement } from "./pod-placement.ts";
 import { Memory, Storage } from "./quantity.ts";
 

@@ -1,5 +1,5 @@
+import { ownValue } from "@tiltyard/protocol";
 import { z } from "zod";
-import { ownValue } from "./own-value.ts";
 
 const units: Readonly<Record<string, number>> = {
   "": 1,
