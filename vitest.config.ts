@@ -144,6 +144,8 @@ export default defineConfig({
           testTimeout: 600_000,
           expect: expectOptions,
           hookTimeout: 600_000,
+          // Most tests wait for a browser, a Ray or a server.
+          maxWorkers: 2,
         },
       },
     ],

@@ -1,6 +1,6 @@
 /**
  * Runs the interop tier: the service over PostgreSQL, our clients against real servers, and the unmodified Lance clients against the
- * served catalog. Three lanes of about the same duration run at the same time, because each of them waits now and then.
+ * served catalog. Four lanes of about the same duration run at the same time, because each of them waits for half of its time.
  *
  * Arguments select some of the Lance clients' tests: `--fast` those that start fast, `--jvm` those of Java, `--peers` the comparison with
  * local lancedb, `--weekly` those that last too long for each change. Of these, `-k chaos` kills parts at random for an hour, and the
@@ -151,14 +151,14 @@ async function runAll(): Promise<boolean> {
     .filter((file) => !others.includes(file));
   const lanes: readonly (readonly Part[])[] = [
     [clientsPart("the Lance clients, with Ray", eachChange, withRay, tools)],
+    [clientsPart("the Lance clients, without Ray", eachChange, filesOf(testsWithoutRay), tools)],
     [
       vitestPart("our own clients", "interop"),
-      clientsPart("jobs without the shared runner", eachChange, filesOf(testsWithoutSharedRunner), tools),
       clientsPart("the Lance clients over stores that fail", eachChange, filesOf(faultTests), tools),
     ],
     [
       vitestPart("PostgreSQL", "postgres"),
-      clientsPart("the Lance clients, without Ray", eachChange, filesOf(testsWithoutRay), tools),
+      clientsPart("jobs without the shared runner", eachChange, filesOf(testsWithoutSharedRunner), tools),
       clientsPart("the pages of the documentation", eachChange, filesOf(pageTests), tools),
     ],
   ];
