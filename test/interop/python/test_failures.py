@@ -50,6 +50,10 @@ def functions() -> dict[str, UDF]:
         os._exit(3)
 
     @number()
+    def exits_once(title: str) -> int:
+        return os._exit(3) if title == "Film 7" else len(title)
+
+    @number()
     def is_killed(title: str) -> int:
         # The kernel does this to a process that exceeds the memory of its container.
         os.kill(os.getpid(), 9)
@@ -91,8 +95,8 @@ REASONS = {
     "wrong_type": r"int64|integer",
     "wrong_length": r"returned \d+ values for \d+ rows: return an array with a value or null for each row",
     "raises": r"ValueError: no such film: Film \d+",
-    "exits": r"exit",
-    "is_killed": r"worker|signal|died",
+    "exits": r"4 of 40 rows ended the process of the function, more than 3",
+    "is_killed": r"4 of 40 rows ended the process of the function, more than 3",
     "allocates_too_much": r"MemoryError",
     "imports_a_missing_package": r"ModuleNotFoundError: No module named 'tiltyard_no_such_package'",
 }
@@ -103,6 +107,18 @@ def test_a_failing_function_ends_its_job_with_its_own_error(yard, function):
     catalog, runner = yard
     films = declared(catalog, function, function)
     expect_failed(catalog, runner, backfill(catalog, films, function), REASONS[function])
+
+
+def test_a_row_that_ends_its_process_is_left_without_a_value_unless_the_request_forbids_that(yard):
+    catalog, runner = yard
+    films = declared(catalog, "exits_once", "exits_once")
+    job = backfill(catalog, films, "exits_once", error_policy="fail")
+    expect_failed(catalog, runner, job, "1 of 40 rows ended the process of the function. Does it exit")
+    found = ended(catalog, runner, backfill(catalog, films, "exits_once"))
+    assert (found["status"], found["progress"]["rows_skipped_on_error"]) == ("Succeeded", 1)
+    assert [number for number, value in enumerate(values(catalog, films, "exits_once")) if value is None] == [7]
+    listed = catalog.get(f"/management/v1/job/{found['job_id'].replace('$', '%24')}/error/list")["errors"]
+    assert [error["type"] for error in listed] == ["FatalWorkerExitError"]
 
 
 def test_a_job_that_hangs_ends_at_its_timeout(yard):
@@ -173,6 +189,6 @@ def running(catalog: Catalog, job: str) -> str:
 
 def expect_failed(catalog: Catalog, runner: Runner, job: str, reason: str) -> None:
     found = ended(catalog, runner, job)
-    print(f"\n{found['object_ids'] if 'object_ids' in found else job}: {found['status']}: {found.get('reason')}")
+    print(f"\n{found['objects']}: {found['status']}: {found.get('reason')}")
     assert found["status"] in ("Failed", "Canceled"), found
     assert re.search(reason, found["reason"]), found["reason"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from tiltyard.job.contracts import JobParameters
-from tiltyard.job.job import Job
+from tiltyard.job.function_worker import ENDED_ROWS_MIN, FAILED_SHARE_MAX
+from tiltyard.job.job import Job, JobError
 
 # A variable for a job of a team: the namespace of Geneva's records, the only one that its key may write to.
 SYSTEM_NAMESPACE = "TILTYARD_SYSTEM_NAMESPACE"
@@ -30,6 +33,35 @@ def with_error_policy(function: Any, parameters: JobParameters) -> Any:
     else:
         policy = fail_fast()
     return attrs.evolve(function, error_handling=resolve_on_error(policy))
+
+
+def skipped_rows_max(functions: Sequence[Any], parameters: JobParameters, rows: int) -> float:
+    """Returns how many of the rows Geneva may leave without a value.
+
+    A policy of the request or of a function that skips rows has limits of its own. Without one, Geneva skips only rows
+    that end their process, and as many as there are. Functions that cannot be read here may have such a policy.
+    """
+    from geneva.debug.error_store import FaultIsolation
+
+    policy = parameters.get("error_policy")
+    if policy == "fail":
+        return 0
+    policies = [getattr(each, "error_handling", None) for each in functions]
+    skips = any(getattr(each, "fault_isolation", None) == FaultIsolation.SKIP_ROWS for each in policies)
+    if policy == "skip" or skips or not functions:
+        return math.inf
+    return max(ENDED_ROWS_MIN, FAILED_SHARE_MAX * rows)
+
+
+def require_few_skipped(skipped: int, rows: int, most: float) -> None:
+    """Raises JobError if more rows were skipped."""
+    if skipped <= most:
+        return
+    limit = f", more than {int(most):,}" if most else ""
+    raise JobError(
+        f"{skipped:,} of {rows:,} rows ended the process of the function{limit}. Does it exit, crash, or exceed the "
+        "memory of its worker? The errors of the job name the rows"
+    )
 
 
 def system_table(job: Job, name: str) -> Any | None:

@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from tiltyard.job import needs
-from tiltyard.job.geneva_errors import name_table_in_errors, with_error_policy
+from tiltyard.job.geneva_errors import (
+    name_table_in_errors,
+    require_few_skipped,
+    skipped_rows_max,
+    with_error_policy,
+)
 from tiltyard.job.geneva_failed_rows import failed_rows
 from tiltyard.job.geneva_functions import (
     accept_functions_of_batches,
@@ -24,12 +29,14 @@ from tiltyard.job.job import Job, Report, Result
 POLL_SECONDS = 1.0
 # The time for the counters at the end, which are the progress of the finished job.
 LAST_POLL_SECONDS = 10.0
+# Geneva's counter of the rows that it left without a value.
+SKIPPED = "rows_skipped_on_error"
 # Geneva's counters that are reported, and their names in the progress of a job. Times are sums over all workers.
 COUNTERS = {
     "rows_checkpointed": "rows_checkpointed",
     "rows_ready_for_commit": "rows_ready_for_commit",
     "tasks_completed": "tasks_completed",
-    "rows_skipped_on_error": "rows_skipped_on_error",
+    SKIPPED: SKIPPED,
     "cnt_geneva_workers_active": "workers_active",
     "cnt_geneva_workers_pending": "workers_pending",
     "plan_read_time_ms": "plan_millis",
@@ -84,6 +91,8 @@ def backfill(job: Job, report: Report) -> Result:
 
     table = _open_table(job)
     function = function_of_column(table, parameters["column"])
+    rows = table.count_rows()
+    skipped_max = skipped_rows_max([] if function is None else [function], parameters, rows)
     require_workers_for_column(parameters["column"], function)
     arguments = _arguments(job, BACKFILL_ARGUMENTS)
     source_version = table.version
@@ -107,10 +116,15 @@ def backfill(job: Job, report: Report) -> Result:
     def run(fitted: dict[str, Any]) -> None:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
         poll = CounterPoll(lambda: running.future.job_tracker)
+
+        def look(counters: Counters, resources: dict[str, int]) -> None:
+            _report(counters, report, resources)
+            require_few_skipped(_skipped(counters), rows, skipped_max)
+
         while not running.done(timeout=POLL_SECONDS):
-            _report(poll.read(), report, _resources())
+            look(poll.read(), _resources())
         running.result()
-        _report(poll.read_last(), report, {})
+        look(poll.read_last(), {})
 
     try:
         _run_fitted(run, arguments)
@@ -124,34 +138,38 @@ def backfill(job: Job, report: Report) -> Result:
 def refresh(job: Job, report: Report) -> Result:
     """Updates a view to the state of its source."""
     table = _open_table(job)
-    require_workers_for_view(table)
+    functions = require_workers_for_view(table)
     arguments = _arguments(job, REFRESH_ARGUMENTS)
     source_version = table.version
-    with _reports_of_refresh(job, report):
+    with _reports_of_refresh(job, report) as latest:
         _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
     table.checkout_latest()
     rows = table.count_rows()
     report(rows, rows)
+    require_few_skipped(_skipped(latest), rows, skipped_rows_max(functions, job.parameters, rows))
     return {"source_version": source_version, "published_version": table.version}
 
 
 @contextlib.contextmanager
-def _reports_of_refresh(job: Job, report: Report) -> Iterator[None]:
-    """Reports the progress of a refresh from another thread, because Geneva's call returns at the end only."""
+def _reports_of_refresh(job: Job, report: Report) -> Iterator[Counters]:
+    """Reports the progress of a refresh from another thread, because Geneva's call returns at the end only. Yields the
+    latest counters."""
     import ray
     from geneva.runners.ray.naming import job_tracker_name
 
     poll = CounterPoll(lambda: ray.get_actor(job_tracker_name(job.id)))
+    latest: Counters = {}
     ended = threading.Event()
 
     def repeat() -> None:
         while not ended.wait(POLL_SECONDS):
-            _report(poll.read(), report, _resources())
+            latest.update(poll.read())
+            _report(latest, report, _resources())
 
     thread = threading.Thread(target=repeat, name="progress", daemon=True)
     thread.start()
     try:
-        yield
+        yield latest
     finally:
         ended.set()
         thread.join()
@@ -242,6 +260,10 @@ class CounterPoll:
         """Returns the counters at the end. A request that is still open may be answered with earlier ones."""
         self._requested = None
         return self.read(LAST_POLL_SECONDS)
+
+
+def _skipped(counters: Counters) -> int:
+    return counters.get(SKIPPED, {}).get("n", 0)
 
 
 def _report(counters: Counters, report: Report, resources: dict[str, int]) -> None:
