@@ -16,6 +16,7 @@ import {
 import { supportNotice } from "./settings/kubernetes-support.ts";
 import { clientRoleOf } from "./settings/name-rules.ts";
 import type { RunnerSettings } from "./settings/runner-settings.ts";
+import { hasNoField } from "./settings/setting-types.ts";
 import {
   type Settings,
   type SettingsOf,
@@ -131,7 +132,7 @@ export function parseStackConfig(all: All, today: Date): StackConfig {
   const given = settingsIn(all, variant, problems);
   const settings: Record<string, unknown> = { variant };
   for (const [key, schema] of Object.entries(settingsOfVariant[variant])) {
-    const parsed = schema.safeParse(ownValue(given, key), parsing);
+    const parsed = schema.safeParse(ownValue(given, key), parsingSettings);
     if (parsed.success) settings[key] = parsed.data;
     const messages = firstMessages(key, parsed.error?.issues ?? []);
     for (const [path, message] of Object.entries(messages))
@@ -184,6 +185,14 @@ function gapsIn(value: unknown, path: string): string[] {
   return Object.entries(value).flatMap(([key, each]) => gapsIn(each, `${path}.${key}`));
 }
 
+/** The context in which settings are parsed: an unknown field of a structure gets the name that it most likely means. */
+const parsingSettings: z.core.ParseContext<z.core.$ZodIssue> = {
+  error: (issue) => {
+    if (issue.code !== "unrecognized_keys" || !(issue.inst instanceof z.ZodObject)) return parsing.error?.(issue);
+    return hasNoField(issue.keys, Object.keys(issue.inst.shape));
+  },
+};
+
 /** Returns the first message about each value by path, because further ones usually have the same cause. */
 function firstMessages(key: string, issues: readonly z.core.$ZodIssue[]): Readonly<Record<string, string>> {
   const messages: Record<string, string> = {};
@@ -211,7 +220,10 @@ function settingsIn(all: All, variant: Variant, problems: string[]): Record<stri
     if (!Object.hasOwn(settingsOfVariant[variant], key)) {
       const others = variants.filter((other) => Object.hasOwn(settingsOfVariant[other], key));
       const meant = closest(key, Object.keys(settingsOfVariant[variant]));
-      const suggestion = meant === undefined ? "" : `; did you mean ${meant}?`;
+      const [outer = ""] = key.split(".");
+      const isField = outer !== key && Object.hasOwn(settingsOfVariant[variant], outer);
+      let suggestion = meant === undefined ? "" : `; did you mean ${meant}?`;
+      if (isField) suggestion = `; pulumi config set --path ${name} sets this field of ${outer}`;
       problems.push(
         `${key}: is not a setting${others.length > 0 ? ` on ${variant}, but on ${others.join(", ")}` : suggestion}`,
       );

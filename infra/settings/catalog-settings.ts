@@ -6,6 +6,7 @@ import {
   cidr,
   dnsLabel,
   filled,
+  hasNoField,
   hostName,
   imageName,
   isMap,
@@ -131,7 +132,12 @@ const everywhere = {
     .optional(),
   /** Further settings of the catalog by their variables. The catalog itself checks their values. */
   environment: z
-    .strictObject(Object.fromEntries(furtherVariables.map((name) => [name, variable.optional()])))
+    .strictObject(Object.fromEntries(furtherVariables.map((name) => [name, variable.optional()])), {
+      error: (issue) =>
+        issue.code === "unrecognized_keys"
+          ? `${hasNoField(issue.keys, furtherVariables)}; catalog.environmentSecret names a secret with credentials`
+          : undefined,
+    })
     .default({}),
   /**
    * A secret in the namespace of the catalog whose keys are environment variables, for object stores without workload

@@ -1,6 +1,16 @@
 /** The types of the values of settings. */
 import { amountOf } from "@tiltyard/platform";
+import { closest } from "@tiltyard/protocol";
 import { z } from "zod";
+
+/** Returns the message about unknown fields of a structure, each with the known field that it most likely means. */
+export function hasNoField(unknown: readonly string[], known: readonly string[]): string {
+  const fields = unknown.map((field) => {
+    const meant = closest(field, known);
+    return meant === undefined ? field : `${field} (did you mean ${meant}?)`;
+  });
+  return `has no field ${fields.join(", ")}`;
+}
 
 export const filled = z.string().min(1, "must not be empty");
 
@@ -148,13 +158,22 @@ export const positiveQuantity = asText(
   z.string(quantityForm).refine((text) => amountOf(text) > 0, `${quantityForm}, and more than 0`),
 );
 
-const bucketForm = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/[^\s*?[\]${}]*)?$|^file:(\/\/\/[^\s:/]+)(\/[^\s:/]+)*\/?$/;
+const bucketName = /^(s3|gs):\/\/[a-z0-9][-a-z0-9._]+(\/|$)|^file:\/\/\//;
+const bucketForm = /^(s3|gs):\/\/[^/]+(\/[^\s*?[\]${}]*)?$|^file:(\/\/\/[^\s:/]+)(\/[^\s:/]+)*\/?$/;
 
 /** Creates the schema of the URI of a bucket with an optional folder and without a trailing slash. */
 export function bucketOf(...schemes: readonly ("s3" | "gs" | "file")[]) {
   const message = `must be ${schemes.map((scheme) => (scheme === "file" ? "file:///..." : `${scheme}://...`)).join(" or ")}`;
   return z
     .string(message)
-    .refine((uri) => bucketForm.test(uri) && schemes.some((scheme) => uri.startsWith(`${scheme}:`)), message)
+    .refine((uri) => schemes.some((scheme) => uri.startsWith(`${scheme}:${scheme === "file" ? "///" : "//"}`)), message)
+    .refine(
+      (uri) => bucketName.test(uri),
+      "must have a bucket name of lower-case letters, digits, dots, underscores and hyphens",
+    )
+    .refine(
+      (uri) => bucketForm.test(uri),
+      "must have a folder without spaces and the characters * ? [ ] $ { }, and with file: without colons",
+    )
     .transform((uri) => uri.replace(/\/+$/, ""));
 }

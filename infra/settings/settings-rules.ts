@@ -159,7 +159,7 @@ function problemsOfKubeconfig(settings: Reading<"kubeconfig" | "context">): stri
   const isText = kubeconfig.includes("\n") || kubeconfig.startsWith("{");
   const path = resolve(kubeconfig);
   if (!isText && !statSync(path, { throwIfNoEntry: false })?.isFile())
-    return ["kubeconfig: must be a kubeconfig or the path of a file"];
+    return [`kubeconfig: must be the text of a kubeconfig or the path of a file; ${path} is not a file`];
   const config = new KubeConfig();
   try {
     config.loadFromString(isText ? kubeconfig : readFileSync(path, "utf8"));

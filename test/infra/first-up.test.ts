@@ -157,7 +157,7 @@ describe("settings that an API server or a cloud would refuse", () => {
       { ...claim, bucket: "file:///data" },
       "bucket: must not be a folder of the catalog's pod: /data, /tmp",
     ],
-    ["existing", { ...claim, bucket: "file:///mnt/a b" }, "bucket: must be s3://... or gs://... or file:///..."],
+    ["existing", { ...claim, bucket: "file:///mnt/a b" }, "bucket: must have a folder without spaces"],
     ["existing", { serviceAccountAnnotations: { "a b": "c" } }, "serviceAccountAnnotations.a b: must be a label"],
     [
       "existing",
@@ -177,7 +177,7 @@ describe("settings that an API server or a cloud would refuse", () => {
       withCatalog({ database: { url: "postgres://u:p@h/t?sslmode=prefer" } }),
       "catalog.database.url: must have an sslmode of disable, require, verify-ca, verify-full",
     ],
-    ["existing", { kubeconfig: folder }, "kubeconfig: must be a kubeconfig or the path of a file"],
+    ["existing", { kubeconfig: folder }, "kubeconfig: must be the text of a kubeconfig or the path of a file"],
     ["existing", { kubeconfig: "clusters: [\n" }, "kubeconfig: must be a kubeconfig in YAML or JSON"],
     ["existing", { kubeconfig: "a: b\n" }, "kubeconfig: must have a current context with a cluster, or set context"],
     [

@@ -240,7 +240,11 @@ describe("teams that cannot be", () => {
       "teams.0.clientPrincipals.0: must be user:NAME",
     ],
     ["eks", { teams: [{ name: "a" }] }, "teams.0.clientPrincipals: name at least one principal that may assume"],
-    ["gke", { teams: [{ name: "a", serviceAccountAnnotations: {} }] }, "teams.0: Unrecognized key"],
+    [
+      "gke",
+      { teams: [{ name: "a", serviceAccountAnnotations: {} }] },
+      "teams.0: has no field serviceAccountAnnotations",
+    ],
     ["existing", { teams: [{ name: "a" }], kueue: { source: "helm" } }, "teams.0.quota: is required with kueue"],
     ["existing", { kueue: { source: "helm" } }, "quota: is required with kueue"],
     [
