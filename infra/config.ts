@@ -25,7 +25,7 @@ import {
   type Variant,
   variants,
 } from "./settings/settings.ts";
-import { buildsRayImages, poolsOf, rules, tokenHindrance } from "./settings/settings-rules.ts";
+import { buildsRayImages, isKubeconfigText, poolsOf, rules, tokenHindrance } from "./settings/settings-rules.ts";
 import { problemsOfRegion } from "./settings/storage-rules.ts";
 import { type Team, teamNamespace } from "./settings/team-settings.ts";
 
@@ -94,8 +94,29 @@ export class StackConfigError extends pulumi.RunError {}
 export function readStackConfig(): StackConfig {
   const today = new Date();
   const config = parseStackConfig(pulumi.runtime.allConfig(), today);
-  for (const warning of warningsOf(config, today)) pulumi.log.warn(warning);
+  // The language host sets this variable to the names of the settings that are stored as secrets.
+  // biome-ignore lint/style/noProcessEnv: Pulumi's types do not have its own function for it.
+  const secrets = secretNames.safeParse(jsonOf(process.env.PULUMI_CONFIG_SECRET_KEYS ?? "")).data;
+  const plain = secrets === undefined ? [] : plainTextWarnings(config, secrets);
+  for (const warning of [...warningsOf(config, today), ...plain]) pulumi.log.warn(warning);
   return config;
+}
+
+const secretNames = z.array(z.string());
+
+/** Returns warnings about credentials that the file of the stack contains as plain text. */
+export function plainTextWarnings(config: StackConfig, secretNames: readonly string[]): string[] {
+  const { database } = config.catalog;
+  const kubeconfig = "kubeconfig" in config ? config.kubeconfig : undefined;
+  const plain = [
+    ...(typeof database === "object" && URL.parse(database.url)?.password ? ["catalog.database.url"] : []),
+    ...(typeof kubeconfig === "string" && isKubeconfigText(kubeconfig) ? ["kubeconfig"] : []),
+  ].filter((path) => !secretNames.includes(`${projectName}:${path.split(".")[0]}`));
+  return plain.map(
+    (path) =>
+      `${path}: is plain text in the file of the stack. Store it encrypted: pulumi config set --secret --path ` +
+      `'${projectName}:${path}' VALUE`,
+  );
 }
 
 /** Returns warnings about valid settings that should be changed soon. */

@@ -153,10 +153,15 @@ function problemsOfSupport(
   return notice?.isRefusal ? [notice.message] : [];
 }
 
+/** Reports whether the setting is the text of a kubeconfig rather than the path of a file. */
+export function isKubeconfigText(kubeconfig: string): boolean {
+  return kubeconfig.includes("\n") || kubeconfig.startsWith("{");
+}
+
 function problemsOfKubeconfig(settings: Reading<"kubeconfig" | "context">): string[] {
   if (!("kubeconfig" in settings) || settings.kubeconfig === undefined) return [];
   const { kubeconfig, context } = settings;
-  const isText = kubeconfig.includes("\n") || kubeconfig.startsWith("{");
+  const isText = isKubeconfigText(kubeconfig);
   const path = resolve(kubeconfig);
   if (!isText && !statSync(path, { throwIfNoEntry: false })?.isFile())
     return [`kubeconfig: must be the text of a kubeconfig or the path of a file; ${path} is not a file`];

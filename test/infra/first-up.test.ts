@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { waitUntilAuthorized } from "../../infra/components/eks/authorization.ts";
-import { parseStackConfig, warningsOf } from "../../infra/config.ts";
+import { parseStackConfig, plainTextWarnings, warningsOf } from "../../infra/config.ts";
 import { capacityOf, defaultDisk } from "../../infra/machines.ts";
 import { refusals } from "../support/refusals.ts";
 import { deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
@@ -13,6 +13,12 @@ const poolType = "gcp:container/nodePool:NodePool";
 const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
 const image = "registry.example.com/catalog:1";
 const host = "catalog.example.com";
+const kubeconfigText = JSON.stringify({
+  clusters: [{ name: "yard", cluster: { server: "https://yard.example.com" } }],
+  users: [{ name: "ann", user: { token: "secret" } }],
+  contexts: [{ name: "yard", context: { cluster: "yard", user: "ann" } }],
+  "current-context": "yard",
+});
 const parse = (variant: string, settings: Settings) => () => parseStackConfig(settingsOf(variant, settings), testDate);
 const withCatalog = (catalog: object) => ({ catalog: { image, ...catalog } });
 
@@ -221,6 +227,16 @@ test.each(["1.30", "1.31"])(
     expect(warningsOf(parseStackConfig(extended, today), today).join()).not.toContain("kubernetesVersion");
   },
 );
+
+test.each([
+  [{ catalog: { image, database: { url: "postgres://u:p@h/t" } } }, "catalog", "catalog.database.url"],
+  [{ kubeconfig: kubeconfigText }, "kubeconfig", "kubeconfig"],
+])("a credential that is stored as plain text causes a warning: %j", (settings, key, path) => {
+  const config = parse("existing", settings)();
+  expect(plainTextWarnings(config, [])).toEqual([expect.stringMatching(`^${path}: is plain text`)]);
+  expect(plainTextWarnings(config, [`tiltyard:${key}`])).toEqual([]);
+  expect(plainTextWarnings(parse("existing", {})(), [])).toEqual([]);
+});
 
 test("an administrator outside of authorizedNetworks waits for an answer only shortly", async () => {
   const cluster = { server: "https://127.0.0.1:1", "insecure-skip-tls-verify": true };
