@@ -104,6 +104,7 @@ function catalogOf(
     return {
       url: `http://127.0.0.1:${forwarding.port}`,
       apiKey: process.env.TILTYARD_API_KEY || stack?.catalogApiKey,
+      namespace: stack?.catalogNamespace ?? stack?.namespace,
     };
   const named = catalogTarget(options);
   if (named !== undefined || stack !== undefined) return named;

@@ -9,6 +9,8 @@ export interface CatalogToCheck {
   readonly apiKey?: string | undefined;
   /** Reports whether the catalog is only the default one, which need not run. */
   readonly isDefault?: boolean;
+  /** The namespace of its pods, if the URL is a port that is forwarded to them. */
+  readonly namespace?: string | undefined;
 }
 
 interface Tools extends CatalogToCheck {
@@ -48,13 +50,13 @@ export async function examineCatalog(
   );
 }
 
-async function checkReady({ url, problem, isDefault }: Tools): Promise<Outcome> {
+async function checkReady({ url, problem, isDefault, namespace }: Tools): Promise<Outcome> {
   if (problem === undefined) return ok(url);
   if (isDefault) return skipped(`no catalog was named, and ${problem}`, "tiltyard serve, or TILTYARD_CATALOG_URL");
-  return failed(
-    problem,
-    "check the URL, and the log of the catalog: kubectl logs -l app.kubernetes.io/name=tiltyard-catalog",
-  );
+  const log = (from: string) => `kubectl logs --namespace ${from} -l app.kubernetes.io/name=tiltyard-catalog`;
+  if (namespace !== undefined)
+    return failed(`no pod of the catalog answers in the namespace ${namespace}`, log(namespace));
+  return failed(problem, `check the URL, and the log of the catalog: ${log("NAMESPACE")}`);
 }
 
 async function checkKey({ apiKey, management, problem }: Tools): Promise<Outcome> {

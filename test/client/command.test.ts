@@ -255,6 +255,14 @@ describe("tiltyard", () => {
     };
     expect(await examine("")).toEqual(["ok", "ok"]);
     expect(await examine("tiltyard_wrong")).toEqual(["ok", "failed"]);
+    server.pods = [];
+    const { stdout } = await run(["doctor", "--json", "--stack-outputs", outputs]);
+    expect(JSON.parse(stdout)).toContainEqual({
+      check: "catalog is ready",
+      result: "failed",
+      detail: "no pod of the catalog answers in the namespace lancedb",
+      advice: "kubectl logs --namespace lancedb -l app.kubernetes.io/name=tiltyard-catalog",
+    });
   });
 
   describe("doctor", () => {
