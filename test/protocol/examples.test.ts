@@ -1,6 +1,6 @@
 /**
- * Sends the examples of the OpenAPI documents to a catalog in their order. `npx vitest run -u` on this file writes the
- * responses, and keeps the recorded values that differ between catalogs, such as ids and times.
+ * Sends the examples of the OpenAPI documents to a catalog in their order. `npm test -- test/protocol/examples.test.ts -u`
+ * writes the responses, and keeps the recorded values that differ between catalogs, such as ids and times.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -80,7 +80,8 @@ test("each example is accepted and has its response", async () => {
 test("every operation has an example", () => {
   const examples: readonly Example[] = JSON.parse(readFileSync(file, "utf8"));
   const present = new Set<string>(examples.map(({ operation }) => operation));
-  expect(Object.keys(operations).filter((name) => !present.has(name))).toEqual([]);
+  const missing = Object.keys(operations).filter((name) => !present.has(name));
+  expect(missing, "add them to protocol/api-document/examples.json").toEqual([]);
 });
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -49,9 +49,10 @@ describe("each operation", () => {
 
     const needed = neededRole(name);
     const where = onRoot.includes(name) ? "$" : "secret";
-    expect([401, 403]).not.toContain(await statusFor(`enough-${name}`, { [where]: needed }));
+    const notAs = `the role of ${name} in test/support/minimal-requests.ts is ${needed}, unlike that of its contract`;
+    expect([401, 403], notAs).not.toContain(await statusFor(`enough-${name}`, { [where]: needed }));
     if (needed !== "reader")
-      expect(await statusFor(`lower-${name}`, { [where]: needed === "writer" ? "reader" : "writer" })).toBe(403);
+      expect(await statusFor(`lower-${name}`, { [where]: needed === "writer" ? "reader" : "writer" }), notAs).toBe(403);
     expect((await statusFor("runner-of-all", { $: "runner" })) === 403).toBe(!ofRunners.includes(name));
   });
 });

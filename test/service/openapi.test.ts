@@ -50,7 +50,7 @@ describe.each(paths)("the document %s", (path) => {
       }
     };
     visit(document, "");
-    expect(undescribed).toEqual([]);
+    expect(undescribed, "describe them in the contract, or in field-descriptions.ts").toEqual([]);
   });
 });
 
@@ -69,7 +69,7 @@ test.each(paths)("%s describes each operation with more than its summary, and wi
   const operations = methods as readonly { summary: string; description?: string; operationId?: string }[];
   for (const { summary, description = "", operationId } of operations) {
     const [rules = "", ...rest] = description.split("\n\n");
-    expect(rules, summary).toMatch(/^(?!Requires)[A-Z\d].*\.$/);
+    expect(rules, `operation-descriptions.ts: ${operationId}`).toMatch(/^(?!Requires)[A-Z\d].*\.$/);
     if (operationId !== "DescribeCaller") expect(rest.join(), summary).toContain("Requires the role `");
   }
 });

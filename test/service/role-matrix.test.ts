@@ -93,7 +93,7 @@ describe("the key of a job", () => {
     ["a table of the root with the name of its own", () => ["own"], []],
   ])("has its roles on %s, in every operation", async (_, object, roles, exceptions) => {
     const { allowed } = await callAll({ "x-api-key": jobs.current.key }, object());
-    expect(allowed).toEqual(operationsOf(roles, exceptions));
+    expect(allowed, "see the roles in test/support/minimal-requests.ts").toEqual(operationsOf(roles, exceptions));
   });
 
   test("is refused by every operation once its opener lost a role", async () => {
