@@ -53,6 +53,7 @@ export const rules: readonly Rule[] = [
   rule(["namespace", "catalog"], problemsOfNamespaces),
   rule(["clusterName", "imageCache"], problemsOfImageCache),
   rule(["imageDigests", "ray"], problemsOfDigests),
+  rule(["catalog"], problemsOfCatalogImage),
   rule(["catalog", "bucket", "network"], problemsOfCatalog),
   rule(["catalog", "network"], problemsOfDatabase),
   rule(["network"], problemsOfNetwork),
@@ -226,15 +227,17 @@ function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "cat
   return [];
 }
 
+function problemsOfCatalogImage({ variant, catalog: { enabled, image } }: Reading<"catalog">): string[] {
+  return variant === "existing" && enabled && image === undefined
+    ? [`catalog.image: is required on an existing cluster: ${documentationPage("existing")} shows how to build it`]
+    : [];
+}
+
 function problemsOfCatalog(settings: Reading<"catalog" | "bucket" | "network">): string[] {
   const { variant, catalog, bucket } = settings;
   if (!catalog.enabled) return [];
   const problems: string[] = [];
-  const { database, image, replicas, litestream, ingress, gateway, oidc, moveFrom } = catalog;
-  if (variant === "existing" && image === undefined)
-    problems.push(
-      `catalog.image: is required on an existing cluster: ${documentationPage("existing")} shows how to build it`,
-    );
+  const { database, replicas, litestream, ingress, gateway, oidc, moveFrom } = catalog;
   if (database === "sqlite" && (replicas ?? 1) > 1)
     problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");
   if (moveFrom !== undefined && database === "sqlite")

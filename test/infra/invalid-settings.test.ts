@@ -151,6 +151,15 @@ test.each<[string, string, Settings, readonly string[]]>([
   ["a bucket of another cloud", "gke", { bucket: "s3://tables" }, ["bucket: must be gs://..."]],
   ["a bucket that is none", "existing", { bucket: "tables" }, ["bucket: must be s3://... or gs://... or file:///..."]],
   [
+    "a new stack without a bucket and an image",
+    "existing",
+    { bucket: undefined, catalog: {} },
+    [
+      "bucket: is required; it must be s3://... or gs://... or file:///...",
+      expect.stringMatching(/^catalog.image: is required on an existing cluster/),
+    ],
+  ],
+  [
     "a network that is text",
     "eks",
     { network: "10.0.0.0/16" },
