@@ -1,3 +1,4 @@
+import { KubeConfig } from "@kubernetes/client-node";
 import * as pulumi from "@pulumi/pulumi";
 import { rayGpuImage, rayImage } from "@tiltyard/platform";
 import { closest, ownValue, parsing } from "@tiltyard/protocol";
@@ -99,7 +100,22 @@ export function readStackConfig(): StackConfig {
   const secrets = secretNames.safeParse(jsonOf(process.env.PULUMI_CONFIG_SECRET_KEYS ?? "")).data;
   const plain = secrets === undefined ? [] : plainTextWarnings(config, secrets);
   for (const warning of [...warningsOf(config, today), ...plain]) pulumi.log.warn(warning);
+  const notice = contextNotice(config);
+  if (notice !== undefined) pulumi.log.info(notice);
   return config;
+}
+
+/** Returns a notice with the current context, which determines the cluster of a stack without the setting `context`. */
+export function contextNotice(config: StackConfig): string | undefined {
+  if (!("kubeconfig" in config) || config.context !== undefined) return undefined;
+  const { kubeconfig } = config;
+  const contexts = new KubeConfig();
+  if (kubeconfig === undefined) contexts.loadFromDefault();
+  else if (typeof kubeconfig !== "string") return undefined;
+  else if (isKubeconfigText(kubeconfig)) contexts.loadFromString(kubeconfig);
+  else contexts.loadFromFile(kubeconfig);
+  const server = contexts.getCurrentCluster()?.server ?? "no cluster";
+  return `context: is not set; the stack uses the current context ${contexts.getCurrentContext()} (${server})`;
 }
 
 const secretNames = z.array(z.string());

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { waitUntilAuthorized } from "../../infra/components/eks/authorization.ts";
-import { parseStackConfig, plainTextWarnings, warningsOf } from "../../infra/config.ts";
+import { contextNotice, parseStackConfig, plainTextWarnings, warningsOf } from "../../infra/config.ts";
 import { capacityOf, defaultDisk } from "../../infra/machines.ts";
 import { refusals } from "../support/refusals.ts";
 import { deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
@@ -236,6 +236,15 @@ test.each([
   expect(plainTextWarnings(config, [])).toEqual([expect.stringMatching(`^${path}: is plain text`)]);
   expect(plainTextWarnings(config, [`tiltyard:${key}`])).toEqual([]);
   expect(plainTextWarnings(parse("existing", {})(), [])).toEqual([]);
+});
+
+test("a stack without a context reports the current one with its cluster", () => {
+  const config = { kubeconfig: kubeconfigText };
+  expect(contextNotice(parse("existing", config)())).toBe(
+    "context: is not set; the stack uses the current context yard (https://yard.example.com)",
+  );
+  expect(contextNotice(parse("existing", { ...config, context: "yard" })())).toBeUndefined();
+  expect(contextNotice(parse("eks", {})())).toBeUndefined();
 });
 
 test("an administrator outside of authorizedNetworks waits for an answer only shortly", async () => {
