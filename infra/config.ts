@@ -137,9 +137,17 @@ export function plainTextWarnings(config: StackConfig, secretNames: readonly str
 
 /** Returns warnings about valid settings that should be changed soon. */
 export function warningsOf(config: StackConfig, today: Date): string[] {
-  if (!("nodePools" in config)) return [];
+  if (!("nodePools" in config)) return config.variant === "existing" ? rayImageWarnings(config) : [];
   const notice = supportNotice(config, today);
   return [...(notice === undefined ? [] : [notice.message]), ...(isOpen(config.network) ? [openApi] : [])];
+}
+
+/** A stack on an existing cluster builds no image of Ray, and Ray's own has no dependencies of jobs. */
+function rayImageWarnings({ ray, architectures, catalog, runner }: ExistingConfig): string[] {
+  const runsJobs = catalog.enabled && runner.enabled;
+  return runsJobs && ray.image === rayImage(ray.version, architectures.head)
+    ? ["ray.image: is not set, and jobs of the catalog cannot run in Ray's own image. Build Dockerfile.ray"]
+    : [];
 }
 
 const openApi =

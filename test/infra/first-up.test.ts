@@ -238,6 +238,13 @@ test.each([
   expect(plainTextWarnings(parse("existing", {})(), [])).toEqual([]);
 });
 
+test("an existing cluster whose jobs would run in Ray's own image causes a warning", () => {
+  const warnings = (settings: Settings) => warningsOf(parse("existing", settings)(), testDate);
+  expect(warnings({})).toEqual([expect.stringMatching(/^ray.image: is not set, and jobs/)]);
+  expect(warnings({ ray: { image: "registry.example.com/ray:1" } })).toEqual([]);
+  expect(warnings({ runner: { enabled: false } })).toEqual([]);
+});
+
 test("a stack without a context reports the current one with its cluster", () => {
   const config = { kubeconfig: kubeconfigText };
   expect(contextNotice(parse("existing", config)())).toBe(
