@@ -110,10 +110,15 @@ export function contextNotice(config: StackConfig): string | undefined {
   if (!("kubeconfig" in config) || config.context !== undefined) return undefined;
   const { kubeconfig } = config;
   const contexts = new KubeConfig();
-  if (kubeconfig === undefined) contexts.loadFromDefault();
-  else if (typeof kubeconfig !== "string") return undefined;
-  else if (isKubeconfigText(kubeconfig)) contexts.loadFromString(kubeconfig);
-  else contexts.loadFromFile(kubeconfig);
+  try {
+    if (kubeconfig === undefined) contexts.loadFromDefault();
+    else if (typeof kubeconfig !== "string") return undefined;
+    else if (isKubeconfigText(kubeconfig)) contexts.loadFromString(kubeconfig);
+    else contexts.loadFromFile(kubeconfig);
+  } catch {
+    // The provider of Kubernetes reports a file that it cannot read.
+    return undefined;
+  }
   const server = contexts.getCurrentCluster()?.server ?? "no cluster";
   return `context: is not set; the stack uses the current context ${contexts.getCurrentContext()} (${server})`;
 }

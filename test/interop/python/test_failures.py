@@ -95,8 +95,8 @@ REASONS = {
     "wrong_type": r"int64|integer",
     "wrong_length": r"returned \d+ values for \d+ rows: return an array with a value or null for each row",
     "raises": r"ValueError: no such film: Film \d+",
-    "exits": r"4 of 40 rows ended the process of the function, more than 3",
-    "is_killed": r"4 of 40 rows ended the process of the function, more than 3",
+    "exits": r"4 of 40 rows ended their process, more than 3. Does the function exit",
+    "is_killed": r"4 of 40 rows ended their process, more than 3. Does the function exit",
     "allocates_too_much": r"MemoryError",
     "imports_a_missing_package": r"ModuleNotFoundError: No module named 'tiltyard_no_such_package'",
 }
@@ -113,7 +113,7 @@ def test_a_row_that_ends_its_process_is_left_without_a_value_unless_the_request_
     catalog, runner = yard
     films = declared(catalog, "exits_once", "exits_once")
     job = backfill(catalog, films, "exits_once", error_policy="fail")
-    expect_failed(catalog, runner, job, "1 of 40 rows ended the process of the function. Does it exit")
+    expect_failed(catalog, runner, job, "FatalWorkerExitError: its process ended. Does the function exit")
     found = ended(catalog, runner, backfill(catalog, films, "exits_once"))
     assert (found["status"], found["progress"]["rows_skipped_on_error"]) == ("Succeeded", 1)
     assert [number for number, value in enumerate(values(catalog, films, "exits_once")) if value is None] == [7]

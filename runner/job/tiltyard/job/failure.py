@@ -33,6 +33,10 @@ TRANSPORT = re.compile(r"reqwest::Error \{ kind: (?:Request|Body|Decode|Connect|
 # The errors of Lance's clients for an unavailable server, which Geneva passes on as text.
 UNAVAILABLE = re.compile(r"\blance_namespace\.errors\.(?:InternalError|ServiceUnavailableError|ThrottlingError)\b")
 
+# Geneva's errors for a process that ended, whose text describes a task of Geneva.
+ENDED = re.compile(r"(FatalWorker(?:Crash|Exit)Error): .*", re.DOTALL)
+ENDED_HINT = "Does the function exit, crash, or exceed the memory of its worker?"
+
 CAUSED_BY = " | caused by "
 # A frame of a traceback, with its code and the marks below it.
 FRAME = re.compile(r'^ +File "[^"\n]*", line \d+, in .*\n(?:    .*\n)*', re.MULTILINE)
@@ -78,6 +82,10 @@ def reason_of(error: BaseException) -> str:
 
     Ray's own text contains the whole stack trace of the worker.
     """
+    return ENDED.sub(rf"\1: its process ended. {ENDED_HINT}", _reason_of(error))
+
+
+def _reason_of(error: BaseException) -> str:
     innermost = _innermost(error)
     text = str(innermost).strip()
     # Geneva raises the error of a task as text, with the traceback of the worker before the error itself.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tiltyard.job.contracts import JobParameters
+from tiltyard.job.failure import ENDED_HINT
 from tiltyard.job.function_worker import ENDED_ROWS_MIN, FAILED_SHARE_MAX
 from tiltyard.job.job import Job, JobError
 
@@ -43,12 +44,9 @@ def skipped_rows_max(functions: Sequence[Any], parameters: JobParameters, rows: 
     """
     from geneva.debug.error_store import FaultIsolation
 
-    policy = parameters.get("error_policy")
-    if policy == "fail":
-        return 0
     policies = [getattr(each, "error_handling", None) for each in functions]
     skips = any(getattr(each, "fault_isolation", None) == FaultIsolation.SKIP_ROWS for each in policies)
-    if policy == "skip" or skips or not functions:
+    if parameters.get("error_policy") == "skip" or skips or not functions:
         return math.inf
     return max(ENDED_ROWS_MIN, FAILED_SHARE_MAX * rows)
 
@@ -57,11 +55,8 @@ def require_few_skipped(skipped: int, rows: int, most: float) -> None:
     """Raises JobError if more rows were skipped."""
     if skipped <= most:
         return
-    limit = f", more than {int(most):,}" if most else ""
-    raise JobError(
-        f"{skipped:,} of {rows:,} rows ended the process of the function{limit}. Does it exit, crash, or exceed the "
-        "memory of its worker? The errors of the job name the rows"
-    )
+    share = f"{skipped:,} of {rows:,} rows ended their process, more than {int(most):,}"
+    raise JobError(f"{share}. {ENDED_HINT} The errors of the job name the rows")
 
 
 def system_table(job: Job, name: str) -> Any | None:
