@@ -3,11 +3,11 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "@tiltyard/protocol";
-import type { PersistedObject, StoredObject } from "./object-store.ts";
+import type { ReadObject, StoredObject } from "./object-store.ts";
 
 const syncToDisk = promisify(fsync);
 /** The flags to open a file for reading. Non-blocking mode also opens a pipe without a writer immediately. */
-export const openToRead = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const openToRead = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Finds a file. @returns undefined if it does not exist. */
 export function findFile(file: string): StoredObject | undefined {
@@ -16,11 +16,12 @@ export function findFile(file: string): StoredObject | undefined {
   return found?.isFile() ? toStoredObject(found) : undefined;
 }
 
-/** Reads a file and syncs it and its name (fsync). @returns undefined if it does not exist. */
-export async function persistFile(
+/** Reads a file. @param sync Also syncs the file and its name (fsync). @returns undefined if it does not exist. */
+export async function readFile(
   file: string,
   requireSize: (sizeBytes: number) => void,
-): Promise<PersistedObject | undefined> {
+  sync = false,
+): Promise<ReadObject | undefined> {
   const descriptor = orMissing(() => openSync(file, openToRead));
   if (descriptor === undefined) return undefined;
   try {
@@ -28,8 +29,8 @@ export async function persistFile(
     if (!found.isFile()) return undefined;
     requireSize(found.size);
     const bytes = readFileSync(descriptor);
-    await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
-    return { ...toStoredObject(found), bytes };
+    if (sync) await Promise.all([syncToDisk(descriptor), syncFile(dirname(file))]);
+    return { ...toStoredObject(found), bytes, revision: revisionOf(found) };
   } finally {
     closeSync(descriptor);
   }
@@ -73,6 +74,11 @@ export async function withTemporary<Result>(
  */
 function toStoredObject({ ino, size, mtimeMs, birthtimeMs }: Stats): StoredObject {
   return { identity: `${ino}:${size}:${birthtimeMs || mtimeMs}`, modifiedAtMillis: mtimeMs, sizeBytes: size };
+}
+
+/** Returns the revision of a file. A rewritten file is a new file, whose time differs even if its inode number is reused. */
+export function revisionOf({ ino, mtimeMs }: Stats): string {
+  return `${ino}:${mtimeMs}`;
 }
 
 export function orMissing<Result>(work: () => Result): Result | undefined {

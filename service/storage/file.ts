@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, linkSync, lstatSync, openSync, readFileSync, renameSync, unlinkSync } from "node:fs";
+import { linkSync, lstatSync, renameSync, unlinkSync } from "node:fs";
 import { copyFile, opendir, rename, rm, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "@tiltyard/protocol";
@@ -6,9 +6,9 @@ import {
   createFolder,
   findFile,
   isMissing,
-  openToRead,
   orMissing,
-  persistFile,
+  readFile,
+  revisionOf,
   syncFile,
   withTemporary,
 } from "./durable-files.ts";
@@ -18,7 +18,6 @@ import {
   type ListedObject,
   type ObjectStore,
   orUnavailable,
-  type ReadObject,
   requireReadable,
   type StoredObject,
   unavailable,
@@ -40,17 +39,18 @@ export function openFileStore(rootPaths: readonly string[] = []): ObjectStore {
       requireNoLink(path);
       return work();
     });
+  const read = (key: string, bytesMax: number | undefined, sync: boolean) =>
+    inside(key, toFile(key), () => readFile(toFile(key), (size) => requireReadable(key, size, bytesMax), sync));
   return {
     libraryOptions: {},
     find: (key) => orUnavailable(key, async () => findFile(toFile(key))),
-    persist: (key, bytesMax) =>
-      inside(key, toFile(key), () => persistFile(toFile(key), (size) => requireReadable(key, size, bytesMax))),
+    persist: (key, bytesMax) => read(key, bytesMax, true),
     copy: (from, to, replaced) =>
       orUnavailable(to, () =>
         replaced === undefined ? copy(toFile(from), toFile(to)) : moveOver(toFile(from), toFile(to), replaced),
       ),
     syncFolder: (folder) => orUnavailable(folder, () => syncFile(toFile(folder))),
-    read: (key, bytesMax) => inside(key, toFile(key), () => read(key, bytesMax)),
+    read: (key, bytesMax) => read(key, bytesMax, false),
     create: (key, content) => inside(key, dirname(toFile(key)), () => create(toFile(key), content)),
     replace: (key, text, revision) => inside(key, toFile(key), () => replace(toFile(key), text, revision)),
     delete: (key, only) => orUnavailable(key, () => remove(toFile(key), only)),
@@ -106,24 +106,6 @@ async function copyContent(from: string, to: string): Promise<Copied> {
   return { outcome: "copied", identity: findFile(to)?.identity };
 }
 
-async function read(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
-  const descriptor = orMissing(() => openSync(toFile(key), openToRead));
-  if (descriptor === undefined) return undefined;
-  try {
-    const found = fstatSync(descriptor, { bigint: true });
-    if (!found.isFile()) return undefined;
-    requireReadable(key, Number(found.size), bytesMax);
-    return { bytes: readFileSync(descriptor), revision: revisionOf(found) };
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Returns the revision of a file. A rewritten file is a new file, whose time differs even if its inode number is reused. */
-function revisionOf({ ino, mtimeNs }: { readonly ino: bigint; readonly mtimeNs: bigint }): string {
-  return `${ino}:${mtimeNs}`;
-}
-
 async function create(file: string, content: string | Uint8Array): Promise<boolean> {
   await createFolder(dirname(file));
   return withTemporary(file, content, async (temporary) => {
@@ -135,7 +117,7 @@ async function create(file: string, content: string | Uint8Array): Promise<boole
 
 async function replace(file: string, text: string, revision: string): Promise<boolean> {
   return withTemporary(file, text, async (temporary) => {
-    const found = orMissing(() => lstatSync(file, { bigint: true }));
+    const found = orMissing(() => lstatSync(file));
     if (found === undefined || revisionOf(found) !== revision) return false;
     await rename(temporary, file);
     await syncFile(dirname(file));

@@ -39,7 +39,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
     return metadata && describe(metadata);
   }
 
-  async function download(key: string, bytesMax?: number): Promise<(StoredObject & ReadObject) | undefined> {
+  async function download(key: string, bytesMax?: number): Promise<ReadObject | undefined> {
     const metadata = await metadataOf(key);
     if (metadata?.generation === undefined) return undefined;
     requireReadable(key, Number(metadata.size), bytesMax);

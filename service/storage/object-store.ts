@@ -19,15 +19,12 @@ export const storeSilenceMaxMs = 10_000;
 /** The default maximum size of an object that is read as a whole. */
 export const readBytesMax = 1024 * 1024;
 
-/** The content of an object. */
-export interface ReadObject {
+/** An object with its content. */
+export interface ReadObject extends StoredObject {
   readonly bytes: Uint8Array;
   /** The revision, which changes when the object is rewritten. */
   readonly revision: string;
 }
-
-/** A durable object with its content. */
-export interface PersistedObject extends StoredObject, Pick<ReadObject, "bytes"> {}
 
 /** The outcome of a copy. */
 export interface Copied {
@@ -49,7 +46,7 @@ export interface ObjectStore {
   /** Finds an object. @returns undefined if it does not exist. */
   find(key: string): Promise<StoredObject | undefined>;
   /** Reads an object like `read` and ensures that it survives a crash of the store. */
-  persist(key: string, bytesMax?: number): Promise<PersistedObject | undefined>;
+  persist(key: string, bytesMax?: number): Promise<ReadObject | undefined>;
   /**
    * Copies an object to a different name unless the name is already in use. The new name survives a crash of the store
    * only after its folder is synced.

@@ -13,7 +13,7 @@ import {
   type ListedObject,
   type ObjectStore,
   orUnavailable,
-  type PersistedObject,
+  type ReadObject,
   requireReadable,
   type StoredObject,
   storeSilenceMaxMs,
@@ -57,7 +57,7 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
     return head && describe(head.ETag, head.LastModified, head.ContentLength);
   }
 
-  async function download(Key: string, bytesMax?: number): Promise<PersistedObject | undefined> {
+  async function download(Key: string, bytesMax?: number): Promise<ReadObject | undefined> {
     const found = await orMissing(Key, () => client.send(new GetObjectCommand({ Bucket, Key })));
     if (found?.Body === undefined) return undefined;
     const { Body: body, ETag, LastModified, ContentLength } = found;
@@ -69,7 +69,8 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
       throw error;
     }
     const bytes = await orUnavailable(Key, () => body.transformToByteArray());
-    return { ...describe(ETag, LastModified, ContentLength), bytes };
+    const stored = describe(ETag, LastModified, ContentLength);
+    return { ...stored, bytes, revision: stored.identity };
   }
 
   /** Writes an object. @returns The new object's ETag; undefined if the condition is not met. */
@@ -86,7 +87,7 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
   return {
     libraryOptions: { allow_http: "true" },
     find,
-    persist: (key, bytesMax) => download(key, bytesMax),
+    persist: download,
     syncFolder: async () => {},
     copy: async (from, Key, replaced) => {
       // Some S3 servers ignore conditional writes, so a lookup precedes the write.
@@ -100,10 +101,7 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
       const identity = await putIf(there === undefined ? { IfNoneMatch: "*" } : { IfMatch: there.identity }, Key, Body);
       return { outcome: identity === undefined ? "exists" : "copied", identity };
     },
-    read: async (key, bytesMax) => {
-      const found = await download(key, bytesMax);
-      return found && { bytes: found.bytes, revision: found.identity };
-    },
+    read: download,
     create: async (Key, content) =>
       (await find(Key)) === undefined && (await putIf({ IfNoneMatch: "*" }, Key, content)) !== undefined,
     replace: async (Key, text, revision) => (await putIf({ IfMatch: revision }, Key, text)) !== undefined,
