@@ -13,7 +13,7 @@ import { readJson, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import { unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
-import { originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
+import { originOf, type RowsParts, requireReadableBy } from "./parts.ts";
 import { viewOfTable } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -67,8 +67,8 @@ export function createChange(parts: RowsParts): ChangeRows {
       },
     };
     await parts.gateway.listen();
-    const storage = await storageOf(parts, table.location);
-    const address = { branch, version: latest?.version, stableRowIds, computed, ...storage };
+    const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
+    const address = { branch, version: latest?.version, stableRowIds, computed, storageOptions };
     const call = { operation: name, args, address, rows: options.rows };
     let commits = createCommits(parts, guarded, table, latest);
     try {

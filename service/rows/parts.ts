@@ -1,4 +1,3 @@
-import type { TableAddress } from "@tiltyard/lance-worker";
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { withRole } from "../auth/authorize.ts";
 import { requireReadable } from "../commits/bases.ts";
@@ -27,9 +26,4 @@ export async function requireReadableBy(
 
 export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };
-}
-
-export async function storageOf(parts: RowsParts, location: Location): Promise<Pick<TableAddress, "storageOptions">> {
-  const { libraryOptions } = await parts.storage.at(location);
-  return { storageOptions: { ...libraryOptions } };
 }

@@ -10,7 +10,7 @@ import type { TableRecord } from "../store/tables.ts";
 import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
-import { type Caller, originOf, type RowsParts, requireReadableBy, storageOf } from "./parts.ts";
+import { type Caller, originOf, type RowsParts, requireReadableBy } from "./parts.ts";
 import { viewOfVersion } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -98,10 +98,10 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     };
     const pinned = toTableVersion({ location: table.location, record });
     const view = viewOfVersion(parts, table, branch, pinned, requireSame);
-    const storage = await storageOf(parts, table.location);
+    const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
     const run = async (served: ServedView, cachedManifestBytes?: number): Promise<ReadResult<Result>> => {
       const { uri, token } = served;
-      const address = { uri, token, branch, version, cachedManifestBytes, ...storage };
+      const address = { uri, token, branch, version, cachedManifestBytes, storageOptions };
       try {
         const result = await isolation.run(
           originOf(operation, at.caller, at.id, deadlines),
@@ -132,8 +132,8 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       await gateway.listen();
       using served = gateway.serve(viewOfVersion(parts, table, branch, staged));
       const { uri, token } = served;
-      const storage = await storageOf(parts, table.location);
-      const address = { uri, token, branch, version: staged.version, ...storage };
+      const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
+      const address = { uri, token, branch, version: staged.version, storageOptions };
       try {
         return await isolation.run(
           originOf(operation, caller, table.identifier, deadlines),
