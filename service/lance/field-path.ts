@@ -43,6 +43,7 @@ export function namesOf(path: string): readonly string[] {
   return names;
 }
 
-function fold(name: string): string {
+/** Folds the case of a name, because Lance finds names in any letter case. */
+export function fold(name: string): string {
   return name.toLowerCase();
 }

@@ -8,7 +8,7 @@ import {
 import { CatalogError, functionBindingKey, mainBranch } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { readManifest } from "../commits/read.ts";
-import { namesOf } from "../lance/field-path.ts";
+import { fold, namesOf } from "../lance/field-path.ts";
 import { type BindingRecord, deleteBinding, listBindings, setOutputs } from "../store/functions.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -173,10 +173,6 @@ function requireNoInputs(
 
 function namesIn(outputs: BindingRecord["outputs"]): string {
   return outputs.map(({ column }) => column).join(", ");
-}
-
-function fold(name: string): string {
-  return name.toLowerCase();
 }
 
 function invalid(message: string): CatalogError {
