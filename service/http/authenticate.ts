@@ -1,4 +1,5 @@
 import { bodies, CatalogError, hasKind, Identity } from "@tiltyard/protocol";
+import { RateLimiterRes } from "rate-limiter-flexible";
 import { z } from "zod";
 import { claimedKeyId } from "../auth/api-key.ts";
 import type { Authenticator, Credential, Principal } from "../auth/authenticator.ts";
@@ -8,7 +9,6 @@ import type { BodyMemory } from "./body-memory.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { AppContext } from "./context.ts";
 import { readText } from "./json-body.ts";
-import { countCall } from "./rate-limit.ts";
 
 export interface AuthenticationDeps {
   readonly authenticator: Authenticator;
@@ -68,5 +68,16 @@ async function bodyCredential(c: AppContext, { bodyMemory }: AuthenticationDeps)
       "Unauthenticated",
       "no credential: the request has none in its headers, and its body cannot be read",
     );
+  }
+}
+
+/** Counts a call for a key. @throws CatalogError Throttling with the problem if the key has exceeded its limit. */
+export async function countCall(limiter: Limiter, key: string, problem: string): Promise<void> {
+  try {
+    await limiter.consume(key);
+  } catch (error) {
+    if (!(error instanceof RateLimiterRes)) throw error;
+    const retryAfterSeconds = Math.max(1, Math.ceil(error.msBeforeNext / 1000));
+    throw new CatalogError("Throttling", problem, { retryAfterSeconds });
   }
 }
