@@ -16,7 +16,7 @@ import {
   wholeResult,
 } from "@tiltyard/protocol";
 import { findField } from "../lance/field-path.ts";
-import { type FunctionRecord, findFunction, findFunctionById, insertBinding } from "../store/functions.ts";
+import { type FunctionRecord, findFunction, findFunctionBy, insertBinding } from "../store/functions.ts";
 import { findSecret } from "../store/secrets.ts";
 import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -82,7 +82,7 @@ export async function bindFunction(
     columns: columnsAsStream(columns),
     first: outputs[0]?.column ?? "",
     insert: async (session, { id: tableId }) => {
-      if ((await findFunctionById(session, bound.id)) === undefined) throw invalid(`function: ${name} was dropped`);
+      if ((await findFunctionBy(session, { id: bound.id })) === undefined) throw invalid(`function: ${name} was dropped`);
       const stored = outputs.map(({ result, column }) => ({ result, column }));
       await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs: stored, initialization });
     },

@@ -1,5 +1,5 @@
 import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
-import { findBinding, findFunctionById } from "../store/functions.ts";
+import { findBinding, findFunctionBy } from "../store/functions.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 
@@ -54,7 +54,7 @@ export async function requireRefreshable(
   const binding = await findBinding(store.read, bindingId);
   const [first] = binding?.outputs ?? [];
   if (binding?.tableId === id && first !== undefined && binding.outputs.some((each) => each.column === column)) {
-    const bound = await findFunctionById(store.read, binding.functionId);
+    const bound = await findFunctionBy(store.read, { id: binding.functionId });
     const needsGpu = bound?.definition.runtime.gpu === true;
     return {
       column: first.column,

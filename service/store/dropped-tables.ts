@@ -6,7 +6,7 @@ import { droppedNamespace, fromPath, isWithin, nameOf, toPath } from "./path.ts"
 import { updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-import type { TableRecord } from "./tables.ts";
+import { type TableRecord, updateTable } from "./tables.ts";
 
 export interface DroppedTable {
   readonly id: number;
@@ -20,30 +20,22 @@ export interface DroppedTable {
 export async function softDeleteTable(session: Session, { id, identifier }: TableRecord): Promise<void> {
   // A jump of the clock before this drop must not extend its retention.
   await noteTime(session);
-  await session.db
-    .updateTable("tables")
-    .set({ ...withoutName(id), droppedFrom: toPath(identifier), droppedAtMillis: Date.now() })
-    .where("id", "=", id)
-    .execute();
+  await updateTable(session, id, { ...unnamed(id), droppedFrom: toPath(identifier), droppedAtMillis: Date.now() });
 }
 
 /** Removes the name of a table permanently. Its row and its location remain until its objects are deleted. */
 export async function markForPurge(session: Session, id: number): Promise<void> {
-  await session.db.updateTable("tables").set(withoutName(id)).where("id", "=", id).execute();
+  await updateTable(session, id, unnamed(id));
   await updateBases(session, id, "separate");
 }
 
 /** Removes the name and the location of a table. Another table may use both afterwards. */
 export async function forgetTable(session: Session, id: number): Promise<void> {
-  await session.db
-    .updateTable("tables")
-    .set({ ...withoutName(id), location: `forgotten:${id}` })
-    .where("id", "=", id)
-    .execute();
+  await updateTable(session, id, { ...unnamed(id), location: `forgotten:${id}` });
   await updateBases(session, id, "separate");
 }
 
-function withoutName(id: number) {
+function unnamed(id: number) {
   return { namespace: droppedNamespace, name: String(id), droppedFrom: null, droppedAtMillis: null };
 }
 
@@ -59,11 +51,7 @@ export async function findTableToPurge({ db }: Session, id: number): Promise<Loc
 }
 
 export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
-  await session.db
-    .updateTable("tables")
-    .set({ ...nameOf(to), droppedFrom: null, droppedAtMillis: null })
-    .where("id", "=", id)
-    .execute();
+  await updateTable(session, id, { ...nameOf(to), droppedFrom: null, droppedAtMillis: null });
   await updateBases(session, id, { identifier: to });
 }
 

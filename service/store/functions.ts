@@ -41,22 +41,14 @@ export async function listVersionsOf({ db }: Session, function_: Identifier): Pr
   return (await selectFunctions(db, nameOf(function_)).orderBy("version").execute()).map(toFunction);
 }
 
-async function findWhere({ db }: Session, filter: Filter): Promise<FunctionRecord | undefined> {
+export function findFunction(session: Session, function_: Identifier, version: number) {
+  return findFunctionBy(session, { ...nameOf(function_), version });
+}
+
+/** Finds a version by its id, or by the job that installs its packages, unless a later job does. */
+export async function findFunctionBy({ db }: Session, filter: Filter): Promise<FunctionRecord | undefined> {
   const row = await selectFunctions(db, filter).executeTakeFirst();
   return row && toFunction(row);
-}
-
-export function findFunction(session: Session, function_: Identifier, version: number) {
-  return findWhere(session, { ...nameOf(function_), version });
-}
-
-export function findFunctionById(session: Session, id: string) {
-  return findWhere(session, { id });
-}
-
-/** Returns the version whose packages a job installs, unless a later job does. */
-export function findFunctionOfJob(session: Session, jobId: string) {
-  return findWhere(session, { jobId });
 }
 
 /** Records the job that installs the packages of a version. */

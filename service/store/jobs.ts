@@ -1,6 +1,6 @@
 import { type Identifier, jobPriorities, openStatuses } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
-import { findFunctionOfJob } from "./functions.ts";
+import { findFunctionBy } from "./functions.ts";
 import { fromPath, nameOf, toPath } from "./path.ts";
 import { withNulls } from "./records.ts";
 import type { RecordOf, Schema } from "./schema.ts";
@@ -45,20 +45,16 @@ export function selectJobSummaries(db: Kysely<Schema>) {
   return db.selectFrom("jobs as t").select(summaryColumns);
 }
 
-function selectJobs(db: Kysely<Schema>) {
-  return db.selectFrom("jobs as t").selectAll();
-}
-
 /** @param identifier The namespace and the id of the job. */
-export async function findJob({ db }: Session, identifier: Identifier): Promise<JobRecord | undefined> {
+export async function findJob(session: Session, identifier: Identifier): Promise<JobRecord | undefined> {
   const { namespace, name: id } = nameOf(identifier);
-  const row = await selectJobs(db).where("t.id", "=", id).where("t.namespace", "=", namespace).executeTakeFirst();
-  return row && toTransaction(row);
+  const job = await findJobById(session, id);
+  return job && toPath(job.namespace) === namespace ? job : undefined;
 }
 
 /** @param id The id, which is unique across all namespaces. */
 export async function findJobById({ db }: Session, id: string): Promise<JobRecord | undefined> {
-  const row = await selectJobs(db).where("t.id", "=", id).executeTakeFirst();
+  const row = await db.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst();
   return row && toTransaction(row);
 }
 
@@ -67,7 +63,7 @@ export async function hasObject(
   session: Session,
   { id, objects: [name = []], tableId }: JobSummaryRecord,
 ): Promise<boolean> {
-  if (tableId === undefined) return (await findFunctionOfJob(session, id)) !== undefined;
+  if (tableId === undefined) return (await findFunctionBy(session, { jobId: id })) !== undefined;
   return (await findTable(session, name))?.id === tableId;
 }
 

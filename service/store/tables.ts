@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Identifier } from "@tiltyard/protocol";
-import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from "kysely";
+import { type ExpressionBuilder, type Kysely, type SqlBool, sql, type Updateable } from "kysely";
 import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
 import { boundsBelow, droppedNamespace, fromPath, isWithin, nameOf, toPath } from "./path.ts";
 import { defineListQuery, defineQuery } from "./queries.ts";
@@ -80,14 +80,17 @@ export async function insertTable(session: Session, table: NewTable): Promise<Ta
   return { ...table, id: row.id };
 }
 
+export async function updateTable({ db }: Session, id: number, changes: Updateable<Schema["tables"]>): Promise<void> {
+  await db.updateTable("tables").set(changes).where("id", "=", id).execute();
+}
+
 export async function renameTable(session: Session, id: number, to: Identifier): Promise<void> {
-  await session.db.updateTable("tables").set(nameOf(to)).where("id", "=", id).execute();
+  await updateTable(session, id, nameOf(to));
   await updateBases(session, id, { identifier: to });
 }
 
-export async function setTableProperties({ db }: Session, id: number, properties: NewTable["properties"]) {
-  const columns = { properties, isProtected: isProtected({ properties }) };
-  await db.updateTable("tables").set(columns).where("id", "=", id).execute();
+export async function setTableProperties(session: Session, id: number, properties: NewTable["properties"]) {
+  await updateTable(session, id, { properties, isProtected: isProtected({ properties }) });
 }
 
 /** The property that protects a table from being dropped while its value is `true`. */

@@ -5,7 +5,7 @@ import { decryptSecret } from "../../functions/secret-keys.ts";
 import {
   type BindingRecord,
   findBinding,
-  findFunctionById,
+  findFunctionBy,
   insertErrors,
   listFragments,
   putFailures,
@@ -20,7 +20,7 @@ import { alterAttempt, requireAttempt } from "./job-attempt.ts";
 
 export const describeJobFunction: Handler<"describeJobFunction"> = async ({ id }, { store }) => {
   const binding = await requireBinding(store.read, await requireJob(store.read, id), id);
-  const bound = await findFunctionById(store.read, binding.functionId);
+  const bound = await findFunctionBy(store.read, { id: binding.functionId });
   if (bound === undefined) throw dropped(id);
   const { artifact, signature, runtime } = bound.definition;
   const fragments = await listFragments(store.read, binding.id);
@@ -56,7 +56,7 @@ export const readJobSecrets: Handler<"readJobSecrets"> = async (request, { store
   if (!isOpen(job) || job.claim !== claim)
     throw new CatalogError("ConcurrentModification", `no process with this claim runs attempt ${attempt}`);
   const { functionId } = await requireBinding(store.read, job, id);
-  const bound = await findFunctionById(store.read, functionId);
+  const bound = await findFunctionBy(store.read, { id: functionId });
   if (bound === undefined) throw dropped(id);
   const values: [variable: string, value: string][] = [];
   for (const [variable, secret] of secretsOf(bound.definition))

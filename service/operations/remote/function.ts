@@ -19,7 +19,7 @@ import {
   deleteFunction,
   type FunctionRecord,
   findFunction,
-  findFunctionById,
+  findFunctionBy,
   insertFunction,
   listBindings,
   listErrors,
@@ -82,7 +82,7 @@ export function requireName(identifier: Identifier): string {
 export async function findRegistered(session: Session, job: Identifier): Promise<FunctionRecord | undefined> {
   const id = job.at(-1) ?? "";
   if (!id.startsWith(registrationPrefix)) return undefined;
-  const found = await findFunctionById(session, id.slice(registrationPrefix.length));
+  const found = await findFunctionBy(session, { id: id.slice(registrationPrefix.length) });
   return found && formatIdentifier(found.namespace) === formatIdentifier(job.slice(0, -1)) ? found : undefined;
 }
 

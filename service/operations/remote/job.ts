@@ -16,7 +16,7 @@ import { requireJob } from "../../domain/require.ts";
 import { textsOf } from "../../domain/transaction.ts";
 import { toFunctionVersion, versionNotFound } from "../../functions/version.ts";
 import { alterJob, cancel, pause, resume, toJob } from "../../jobs/job.ts";
-import { findFunctionOfJob } from "../../store/functions.ts";
+import { findFunctionBy } from "../../store/functions.ts";
 import { type AttemptRecord, listAttempts } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";
 import type { Session } from "../../store/store.ts";
@@ -78,7 +78,7 @@ export const describeRemoteJob: Handler<"describeRemoteJob"> = async (request, {
 
 /** Returns the version that a job has registered. @throws CatalogError FunctionNotFound */
 async function versionOf(session: Session, { id, objects, parameters }: JobRecord, database?: readonly string[]) {
-  const registered = await findFunctionOfJob(session, id);
+  const registered = await findFunctionBy(session, { jobId: id });
   if (registered !== undefined) return toFunctionVersion(registered, database);
   throw versionNotFound(objects[0] ?? [], parameters.version);
 }
