@@ -136,20 +136,19 @@ export function makeAudited(
  * recorded.
  */
 export async function carryOut<Result>(store: Store, audit: AuditEntry, work: () => Promise<Result>): Promise<Result> {
+  // A failure to record the outcome does not affect the result of the work.
+  const end = (status: "Succeeded" | "Failed", reason?: string) =>
+    store.write((session) => insertAuditOutcome(session, audit.id, status, reason)).catch(() => undefined);
   await store.write((session) => audit.record(session, "Running"));
   try {
     const result = await work();
-    await store.write((session) => insertAuditOutcome(session, audit.id, "Succeeded")).catch(ignore);
+    await end("Succeeded");
     return result;
   } catch (error) {
-    const reason = error instanceof CatalogError ? error.message : "the service failed";
-    await store.write((session) => insertAuditOutcome(session, audit.id, "Failed", reason)).catch(ignore);
+    await end("Failed", error instanceof CatalogError ? error.message : "the service failed");
     throw error;
   }
 }
-
-/** Ignores a failure to record the outcome, which does not affect the result of the work. */
-function ignore(): void {}
 
 /** Returns the properties in responses: those of clients and, of a job, also its parameters as text and its reason. */
 export function propertiesOf(record: TransactionRecord | JobSummaryRecord | JobRecord): Record<string, string> {

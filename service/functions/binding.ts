@@ -82,7 +82,8 @@ export async function bindFunction(
     columns: columnsAsStream(columns),
     first: outputs[0]?.column ?? "",
     insert: async (session, { id: tableId }) => {
-      if ((await findFunctionBy(session, { id: bound.id })) === undefined) throw invalid(`function: ${name} was dropped`);
+      const present = await findFunctionBy(session, { id: bound.id });
+      if (present === undefined) throw invalid(`function: ${name} was dropped`);
       const stored = outputs.map(({ result, column }) => ({ result, column }));
       await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs: stored, initialization });
     },

@@ -8,6 +8,7 @@ import {
   type RequestOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
+import { jsonOrUndefined } from "../domain/page.ts";
 
 type Request = RequestOf<RemoteContracts["createFunction"]>;
 
@@ -107,12 +108,8 @@ function requireTypes(path: string, fields: readonly FunctionField[]): void {
 
 /** Returns the module of a bundle with the entry point. */
 function entryOf(bytes: Buffer): string {
-  try {
-    const { [entryModule]: entry } = Bundle.parse(JSON.parse(decode(bytes))).files;
-    if (entry !== undefined) return entry;
-  } catch {
-    // The error below describes the format.
-  }
+  const entry = Bundle.safeParse(jsonOrUndefined(decode(bytes))).data?.files[entryModule];
+  if (entry !== undefined) return entry;
   throw invalid(`artifact.content: must be JSON with files, one of which is ${entryModule}`);
 }
 

@@ -44,8 +44,9 @@ export async function storeFunctions(
 ): Promise<ReadableStream<Uint8Array>> {
   const { result: schema } = await parts.rows.read("schema", at, {});
   const functions = columns.map((column) => ({ column, udf: readUdf(column) }));
-  const lengths = functions.map(({ column, udf }) => column.outputs.length * lengthOf(metadataOf(column, udf)));
-  const length = lengths.reduce((sum, each) => sum + each, 0);
+  const lengthOf = ({ column, udf }: (typeof functions)[number]) =>
+    column.outputs.length * JSON.stringify(metadataOf(column, udf)).length;
+  const length = functions.reduce((sum, each) => sum + lengthOf(each), 0);
   if (length > metadataLengthMax)
     throw invalid(
       `outputs: the metadata of all columns together has ${length} characters, and at most ${metadataLengthMax} are allowed: each output has a copy of the manifest`,
@@ -162,10 +163,6 @@ export function autoBackfillColumns(columns: ReadonlyMap<string, Readonly<Record
   const automatic = [...columns].filter(([, given]) => isAutomatic(given));
   const byGroup = Map.groupBy(automatic, ([name, given]) => given[group] ?? name);
   return [...byGroup.values()].flatMap(([first]) => first?.[0] ?? []);
-}
-
-function lengthOf(metadata: Readonly<Record<string, string>>): number {
-  return JSON.stringify(metadata).length;
 }
 
 function invalid(detail: string): CatalogError {

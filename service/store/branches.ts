@@ -55,7 +55,8 @@ interface Raised {
   readonly highest: number;
 }
 
-const raise = defineQuery((db, { tableId, name, generation, lowest, highest }: Raised) =>
+/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
+export const raiseBranch = defineQuery((db, { tableId, name, generation, lowest, highest }: Raised) =>
   db
     .insertInto("branches")
     .values({ tableId, name, generation, firstVersion: lowest, highestVersion: highest, leftOverVersion: none })
@@ -71,11 +72,6 @@ const raise = defineQuery((db, { tableId, name, generation, lowest, highest }: R
       })),
     ),
 );
-
-/** Records that a branch has versions up to `highest`. A branch without versions begins at `lowest`. */
-export async function raiseBranch(session: Session, branch: Raised): Promise<void> {
-  await raise(session, branch);
-}
 
 /** Records that the highest version of a branch was withdrawn. Its number can be used again. */
 export async function lowerBranch({ db }: Session, tableId: number, name: string, version: number): Promise<void> {

@@ -25,11 +25,7 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
   const { id, delimiter, after, platform } = request;
   const job = await store.write(async (session) => {
     const latest = await requireJob(session, id);
-    if (!isOpen(latest) || latest.attempt !== after)
-      throw new CatalogError(
-        "ConcurrentModification",
-        `the job is ${latest.status}, and its latest attempt is ${latest.attempt}`,
-      );
+    requireLatest(latest, after);
     if (latest.pausedAtMillis !== undefined)
       throw new CatalogError("ConcurrentModification", "the job is paused: it needs ResumeJob before another attempt");
     const failed =
@@ -135,6 +131,13 @@ export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { stor
     ),
   };
 };
+
+/** Requires that a job is open and has no later attempt. @throws CatalogError ConcurrentModification */
+export function requireLatest(job: JobRecord, attempt: number): void {
+  if (isOpen(job) && job.attempt === attempt) return;
+  const problem = `the job is ${job.status}, and its latest attempt is ${job.attempt}`;
+  throw new CatalogError("ConcurrentModification", problem);
+}
 
 /** Returns the lines of the end of an output. */
 export function linesOf(logTail: string): string[] {

@@ -58,24 +58,21 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
   return { transaction_id, id: [...identifier] };
 };
 
-export const protectTable: Handler<"protectTable"> = async (request, { store }, caller) => {
-  const change = { contract: managementContracts.protectTable, request, caller };
-  return { transaction_id: await setProtected(store, change, true), protected: true };
-};
+export const protectTable: Handler<"protectTable"> = (request, { store }, caller) =>
+  setProtected(store, { contract: managementContracts.protectTable, request, caller }, true);
 
-export const unprotectTable: Handler<"unprotectTable"> = async (request, { store }, caller) => {
-  const change = { contract: managementContracts.unprotectTable, request, caller };
-  return { transaction_id: await setProtected(store, change, false), protected: false };
-};
+export const unprotectTable: Handler<"unprotectTable"> = (request, { store }, caller) =>
+  setProtected(store, { contract: managementContracts.unprotectTable, request, caller }, false);
 
-/** Protects a table from being dropped, or removes the protection. @returns The name of the transaction. */
-function setProtected(store: Store, change: TableChange, protect: boolean): Promise<string> {
+/** Protects a table from being dropped, or removes the protection. */
+async function setProtected(store: Store, change: TableChange, protect: boolean) {
   const { id } = change.request;
-  return makeAudited(store, { ...change, objects: [id] }, async (session) => {
+  const transaction_id = await makeAudited(store, { ...change, objects: [id] }, async (session) => {
     const table = await requireTable(session, id);
     const { [protection]: _, ...others } = table.properties;
     await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
   });
+  return { transaction_id, protected: protect };
 }
 
 const viewsAtOnce = 1_000;
