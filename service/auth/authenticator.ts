@@ -72,8 +72,9 @@ export function createAuthenticator(
     if (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()) throw refusal();
     return owner;
   }
-  async function principalOf({ id, principal, of }: KeyOwner): Promise<Principal> {
-    if (of === undefined) return { ...(await named(principal)), apiKeyId: id };
+  async function principalOf({ id, principal, job, attempt = 0, creator = "" }: KeyOwner): Promise<Principal> {
+    if (job === undefined) return { ...(await named(principal)), apiKeyId: id };
+    const of = { id: job, attempt, creator };
     // A control character separates these keys from names of principals, which contain none.
     const grants = await grantsOf(`\0${of.id} ${id}`, () => grantsOfAttempt(store.read, of, isolatedNamespaces));
     return { name: principal, grants, apiKeyId: id, attempt: of };

@@ -150,7 +150,7 @@ async function writerOf(session: Session, { id }: LocatedTable, branch: string):
   const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));
   const [job] = running;
   if (job === undefined || running.length > 1) return unknownCaller;
-  return { principal: { name: principalOfJob(job) }, requestId: job.requestId };
+  return { principal: { name: principalOfJob(job), grants: [] }, requestId: job.requestId };
 }
 
 /**

@@ -13,7 +13,7 @@ import type { Session, Store } from "../store/store.ts";
 import { type NewTransaction, nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
 
 export interface Caller {
-  readonly principal: Pick<Principal, "name"> & Partial<Principal>;
+  readonly principal: Principal;
   readonly requestId: string;
   /** Aborted when the client disconnects before the response; undefined for the catalog's own calls. */
   readonly signal?: AbortSignal;
@@ -31,10 +31,10 @@ export interface Origin {
 }
 
 /** The principal that the audit records for changes without a request to the catalog. */
-export const unknownCaller: Caller = { principal: { name: "unknown" }, requestId: "" };
+export const unknownCaller: Caller = { principal: { name: "unknown", grants: [] }, requestId: "" };
 
 /** The caller of changes and reads by which the catalog itself looks after Geneva's records. */
-export const catalogCaller: Caller = { principal: { name: catalogPrincipal }, requestId: "" };
+export const catalogCaller: Caller = { principal: { name: catalogPrincipal, grants: [] }, requestId: "" };
 
 export interface Change extends Origin {
   /** The operation: a contract, or an internal one of the catalog. */

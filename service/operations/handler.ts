@@ -1,5 +1,4 @@
 import type { Contracts, ManagementContracts, RemoteContracts, RequestOf, ResponseOf } from "@tiltyard/protocol";
-import type { Principal } from "../auth/authenticator.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { Config } from "../config.ts";
 import type { Caller } from "../domain/transaction.ts";
@@ -27,9 +26,8 @@ export interface Catalog extends CommitParts, JobParts, Settings {
   readonly forgetRoles: (principal: string) => void;
 }
 
-/** The caller of an operation with its rights and its body. */
+/** The caller of an operation with its body. */
 export interface AuthorizedCaller extends Caller {
-  readonly principal: Principal;
   /** The Arrow stream of an operation that accepts one; empty for the others. */
   readonly body: ReadableStream<Uint8Array>;
 }

@@ -1,6 +1,7 @@
 import type { ArgsOf, Call, ChangeOperations, ResultOf, TableAddress } from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
-import { readContent } from "../commits/bases.ts";
+import { withRole } from "../auth/authorize.ts";
+import { readContent, requireReadable } from "../commits/bases.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, type Commits, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
@@ -13,7 +14,7 @@ import { readJson, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import { unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
-import { originOf, type RowsParts, requireReadableBy } from "./parts.ts";
+import { originOf, type RowsParts } from "./parts.ts";
 import { viewOfTable } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -99,7 +100,7 @@ async function latestOf(parts: RowsParts, { request, caller }: BranchChange) {
   const latest = await requireVersion(parts, at, undefined);
   const manifest = { location: table.location, branch, name: latest.manifestName };
   const { foreign, zoned } = await readContent(parts, manifest);
-  await requireReadableBy(caller, parts, foreign);
+  await requireReadable(parts, foreign, withRole(caller.principal, "reader"));
   return { table, latest, zoned };
 }
 

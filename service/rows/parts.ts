@@ -1,9 +1,6 @@
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
-import { withRole } from "../auth/authorize.ts";
-import { requireReadable } from "../commits/bases.ts";
 import type { CommitParts } from "../commits/parts.ts";
 import type { BranchChange } from "../commits/series.ts";
-import type { Location } from "../storage/location.ts";
 import type { CrashIsolation, Deadlines } from "./crash-isolation.ts";
 import type { Gateway } from "./gateway.ts";
 
@@ -14,15 +11,6 @@ export interface RowsParts extends CommitParts {
 
 /** The principal of a request and its connection. A principal whose calls stop the child is isolated from others. */
 export type Caller = Pick<BranchChange["caller"], "principal" | "signal">;
-
-/** Requires that the caller may read the folders that `readContent` returned. @throws CatalogError PermissionDenied */
-export async function requireReadableBy(
-  { principal: { grants = [] } }: Caller,
-  parts: RowsParts,
-  foreign: readonly Location[],
-): Promise<void> {
-  await requireReadable(parts, foreign, withRole({ grants }, "reader"));
-}
 
 export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };

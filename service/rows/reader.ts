@@ -4,13 +4,14 @@ import { isDeepStrictEqual } from "node:util";
 import type { ArgsOf, Call, ReadOperations, ResultOf, RowsQuery } from "@tiltyard/lance-worker";
 import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
-import { readContent, type VersionContent } from "../commits/bases.ts";
+import { withRole } from "../auth/authorize.ts";
+import { readContent, requireReadable, type VersionContent } from "../commits/bases.ts";
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
-import { type Caller, originOf, type RowsParts, requireReadableBy } from "./parts.ts";
+import { type Caller, originOf, type RowsParts } from "./parts.ts";
 import { viewOfVersion } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -88,7 +89,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     const read = () => readContent(parts, manifest);
     const content = contents.get(key) ?? (await read());
     contents.set(key, content);
-    await requireReadableBy(at.caller, parts, content.foreign);
+    await requireReadable(parts, content.foreign, withRole(at.caller.principal, "reader"));
     await gateway.listen();
     // The library may open the version several times, and another writer of the folder may replace its manifest.
     const requireSame = async () => {

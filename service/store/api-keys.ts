@@ -12,14 +12,9 @@ export interface JobAttempt {
   readonly creator: string;
 }
 
-export interface KeyOwner {
-  readonly id: string;
-  readonly principal: string;
-  /** The attempt that owns the key; undefined for all other keys. */
-  readonly of: JobAttempt | undefined;
-  /** The expiry of the token; undefined for a key, which does not expire. */
-  readonly expiresAtMillis?: number;
-}
+/** The owner of a key or of a token, with the attempt at a job that has the key. Only tokens have an expiry. */
+export type KeyOwner = Omit<RecordOf<"apiKeys">, "hash" | "createdAtMillis"> &
+  Partial<Pick<RecordOf<"accessTokens">, "expiresAtMillis">>;
 
 /** Stores the hash of an API key. Replaces an existing key with this id. @param of The attempt that owns the key. */
 export async function putApiKey({ db }: Session, id: string, principal: string, hash: string, of?: JobAttempt) {
@@ -36,8 +31,8 @@ const keysWith = defineQuery((db, { hash }: { readonly hash: string }) =>
 );
 
 export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
-  const [row] = await keysWith(session, { hash });
-  return row && toOwner(row);
+  const [owner] = await keysWith(session, { hash });
+  return owner;
 }
 
 const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
@@ -51,14 +46,8 @@ const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
 
 /** Finds the owner of the API key of a token with this hash. The token may have expired. */
 export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
-  const [row] = await keysOfTokens(session, { hash });
-  return row && { ...toOwner(row), expiresAtMillis: row.expiresAtMillis };
-}
-
-function toOwner(row: Omit<RecordOf<"apiKeys">, "hash" | "createdAtMillis">): KeyOwner {
-  const { id, principal, job, attempt = 0, creator = "" } = row;
-  const of = job === undefined ? undefined : { id: job, attempt, creator };
-  return { id, principal, of };
+  const [owner] = await keysOfTokens(session, { hash });
+  return owner;
 }
 
 export async function deleteJobKeys({ db }: Session, job: string, endedBefore: number): Promise<void> {

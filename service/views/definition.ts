@@ -129,10 +129,10 @@ export interface NewDefinition extends ViewDefinition {
  */
 export function definedBy({ principal }: Pick<Caller, "principal">, definition: ViewDefinition): NewDefinition {
   const { source } = definition;
-  const { name, grants = [] } = principal;
+  const { name } = principal;
   if (name.startsWith(jobPrefix))
     throw new CatalogError("PermissionDenied", "a job may not change the definition of a view");
-  if (source !== undefined) authorize({ name, grants }, [{ role: "reader", object: source }]);
+  if (source !== undefined) authorize(principal, [{ role: "reader", object: source }]);
   return { ...definition, definer: name };
 }
 

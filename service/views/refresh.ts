@@ -67,11 +67,11 @@ export function prepareRefresh(view: Definition, request: RefreshRequest, caller
 export async function requireReadableSource(
   session: Session,
   { source, definer }: ViewRecord,
-  { principal: { name, grants = [] } }: Caller,
+  { principal }: Caller,
 ): Promise<void> {
   if (source === undefined) return;
   const access = { role: "reader", object: source } as const;
-  authorize({ name, grants }, [access]);
+  authorize(principal, [access]);
   if (isAllowed({ grants: await grantsOf(session, definer, [source]) }, access)) return;
   throw new CatalogError(
     "InvalidTableState",
