@@ -1,12 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-export interface Metrics {
-  observeOperation(operationId: string, status: number, durationMs: number): void;
-  /** Counts an idle connection that was closed to free capacity for others. */
-  countEvictedConnection(): void;
-  text(): Promise<string>;
-  readonly contentType: string;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The upper bounds in seconds, from a read in memory to a copy in a slow object store. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -17,7 +11,7 @@ export interface StoredCounts {
   stalledJobs(): Promise<number>;
 }
 
-export function createMetrics(counts: StoredCounts): Metrics {
+export function createMetrics(counts: StoredCounts) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const operations = new Histogram({
@@ -58,7 +52,9 @@ export function createMetrics(counts: StoredCounts): Metrics {
     }
   };
   return {
-    observeOperation: (operation, status, durationMs) => operations.observe({ operation, status }, durationMs / 1000),
+    observeOperation: (operation: string, status: number, durationMs: number) =>
+      operations.observe({ operation, status }, durationMs / 1000),
+    /** Counts an idle connection that was closed to free capacity for others. */
     countEvictedConnection: () => evicted.inc(),
     text: async () => {
       await Promise.allSettled([readTasks(), counts.stalledJobs().then((count) => stalled.set(count))]);

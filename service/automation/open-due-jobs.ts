@@ -38,21 +38,22 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
   const policy = readPolicy(parts, table);
   const waits: number[] = [];
   for (const automation of await automationsOf(parts, table, state)) {
-    const interval = intervalOf(automation, state);
+    const { kind, target, seen } = automation;
+    // The minimum interval of a column's automatic refreshes in seconds; other automations have none.
+    const interval = kind === "backfill" ? state.refreshIntervals.get(target) : undefined;
     if (interval !== undefined && !autoRefresh) continue;
     const after = dueAfter(automation, state, policy);
     if (after === undefined) {
-      await noteUndue(parts, automation, state);
+      // The delay of its job starts at a later version.
+      if (kind === "compact" || kind === "build_index")
+        await store.write((session) => noteSeen(session, automation, { ...seen, version: state.version }));
       continue;
     }
     const page = { after, limit: 1, descending: false };
     const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
     const causedAtMillis = cause?.timestampMillis ?? 0;
     const earliestMillis = automation.sinceMillis + 1_000 * (interval ?? 0);
-    const schedule = scheduleOf(
-      automation,
-      automation.kind === "refresh" ? await policyOfView(parts, automation) : policy,
-    );
+    const schedule = scheduleOf(automation, kind === "refresh" ? await policyOfView(parts, automation) : policy);
     const opensAtMillis =
       schedule === undefined
         ? Math.max(causedAtMillis + automationDelayMs, earliestMillis)
@@ -63,11 +64,6 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
-}
-
-/** Returns the minimum interval of a column's automatic refreshes in seconds; undefined for other automations. */
-function intervalOf({ kind, target }: Automation, { refreshIntervals }: TableState): number | undefined {
-  return kind === "backfill" ? refreshIntervals.get(target) : undefined;
 }
 
 /** Returns the automations of a table, including those of open backfills of externally added columns. */
@@ -103,13 +99,6 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
 async function policyOfView(parts: AutomationParts, { target }: Automation): Promise<Policy> {
   const view = await findTableById(parts.store.read, Number(target));
   return view === undefined ? {} : readPolicy(parts, view);
-}
-
-/** Records that an automation is not due at this version. The delay of its job starts at a later version. */
-async function noteUndue({ store }: AutomationParts, automation: Automation, { version }: TableState): Promise<void> {
-  const { kind, seen } = automation;
-  if (kind !== "compact" && kind !== "build_index") return;
-  await store.write((session) => noteSeen(session, automation, { ...seen, version }));
 }
 
 /** Opens a due job. @returns False if an open job may miss new rows, or if too many jobs are open. */

@@ -28,8 +28,6 @@ export const policyNames = {
   clean_up: "auto_clean_up",
 } as const satisfies Partial<Record<Automation["kind"], PolicyName>>;
 
-type Properties = TableRecord["properties"];
-
 /** Returns the task that opens the jobs for new rows of a table. */
 export function automationOf(tableId: number) {
   return { kind: "automate", subject: String(tableId) } as const;
@@ -41,12 +39,14 @@ export async function noteAutomations(session: Session, tableId: number): Promis
 }
 
 /** Returns the policy of a table. @throws CatalogError InvalidInput if a property is not a valid policy. */
-export function policyIn(properties: Properties): Policy {
-  const given = Object.fromEntries(
-    policyProperties.flatMap((name) =>
-      properties[name] === undefined ? [] : [[name, parseJson(name, properties[name])]],
-    ),
-  );
+export function policyIn(properties: TableRecord["properties"]): Policy {
+  const given: Partial<Record<PolicyName, unknown>> = {};
+  for (const name of policyProperties) {
+    if (properties[name] === undefined) continue;
+    given[name] = jsonOrUndefined(properties[name]);
+    const problem = `properties.${name}: is not JSON. ${documentationPage("tables")} describes its fields`;
+    if (given[name] === undefined) throw new CatalogError("InvalidInput", problem);
+  }
   const parsed = Policy.safeParse(given);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
@@ -83,11 +83,4 @@ export async function applyPolicy(session: Session, table: TableRecord, { princi
   if (wanted.length === 0) return table;
   await noteTask(session, automationOf(table.id));
   return { ...table, isAutomated: true };
-}
-
-function parseJson(name: string, text: string): unknown {
-  const problem = `properties.${name}: is not JSON. ${documentationPage("tables")} describes its fields`;
-  const value = jsonOrUndefined(text);
-  if (value === undefined) throw new CatalogError("InvalidInput", problem);
-  return value;
 }

@@ -1,5 +1,5 @@
 import { CatalogError, formatIdentifier, isOpen, remoteContracts } from "@tiltyard/protocol";
-import type { Caller } from "../domain/transaction.ts";
+import type { Origin } from "../domain/transaction.ts";
 import { newJob, type OpenJobMaxima, requireRoom } from "../jobs/job.ts";
 import { type FunctionRecord, setJob } from "../store/functions.ts";
 import { findJobById, insertJob, type JobRecord } from "../store/jobs.ts";
@@ -7,12 +7,6 @@ import type { Session } from "../store/store.ts";
 
 /** The maximum running time of all attempts at a job together. */
 const timeoutSeconds = 3_600;
-
-interface BakeRequest {
-  readonly request: { readonly delimiter: string };
-  readonly caller: Caller;
-  readonly openJobMaxima: OpenJobMaxima;
-}
 
 /**
  * Opens the job that installs the packages of a version unless it is open already. LanceDB calls this step `bake`. The
@@ -24,7 +18,7 @@ interface BakeRequest {
 export async function openBake(
   session: Session,
   bound: FunctionRecord,
-  { request, caller, openJobMaxima }: BakeRequest,
+  { request, caller, openJobMaxima }: Required<Origin> & { readonly openJobMaxima: OpenJobMaxima },
 ): Promise<string> {
   const { python_version, packages = [] } = bound.definition.runtime;
   const { names, opened } = newJob({

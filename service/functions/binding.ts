@@ -23,16 +23,6 @@ import type { TableRecord } from "../store/tables.ts";
 import { requireReady } from "./bake.ts";
 import { fieldsOfOutput, invalid } from "./registration.ts";
 
-/** The columns of a Function before they are added. */
-interface Bound {
-  /** An Arrow stream with the columns and without rows. */
-  readonly columns: Buffer;
-  /** The column that requests for jobs name. */
-  readonly first: string;
-  /** Inserts the binding in the database transaction of the version with the columns. */
-  insert(session: Session, table: TableRecord): Promise<void>;
-}
-
 interface TableColumns {
   readonly schema: JsonArrowSchema;
   /** The metadata of the new columns that determines their automatic refreshes. */
@@ -54,7 +44,7 @@ export async function bindFunction(
   { schema: { fields }, refresh }: TableColumns,
   database: readonly string[] = [],
   requireWriter: (namespace: Identifier) => void,
-): Promise<Bound> {
+) {
   const { function: reference } = application;
   const identifier = [...database, ...(reference.namespace_path ?? []), reference.name];
   const name = `the function ${formatIdentifier(identifier)}`;
@@ -79,9 +69,12 @@ export async function bindFunction(
     return { name: column, type, nullable: true, metadata };
   });
   return {
+    /** An Arrow stream with the columns and without rows. */
     columns: columnsAsStream(columns),
+    /** The column that requests for jobs name. */
     first: outputs[0]?.column ?? "",
-    insert: async (session, { id: tableId }) => {
+    /** Inserts the binding in the database transaction of the version with the columns. */
+    insert: async (session: Session, { id: tableId }: TableRecord): Promise<void> => {
       const present = await findFunctionBy(session, { id: bound.id });
       if (present === undefined) throw invalid(`function: ${name} was dropped`);
       const stored = outputs.map(({ result, column }) => ({ result, column }));

@@ -9,11 +9,6 @@ type Request = Pick<RequestOf<typeof contracts.alterTableBackfillColumns>, "id" 
 /** The Ray cluster of the runner's file that runs Functions with a GPU unless a request names another one. */
 const gpuCluster = "gpu";
 
-interface Parts {
-  readonly store: Store;
-  readonly rayClusters: readonly string[];
-}
-
 /** The fields of a request that the refresh of a column of a Function observes. */
 const observed = [
   "id",
@@ -37,7 +32,7 @@ const observed = [
  * @throws CatalogError InvalidInput if the Function was dropped; Unsupported for options.
  */
 export async function requireRefreshable(
-  { store, rayClusters }: Parts,
+  { store, rayClusters }: { readonly store: Store; readonly rayClusters: readonly string[] },
   { id }: TableRecord,
   bindingId: string,
   request: Request,

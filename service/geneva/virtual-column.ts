@@ -57,15 +57,11 @@ export async function storeFunctions(
 }
 
 type Alteration = RequestOf<typeof contracts.alterTableAlterColumns>["alterations"][number];
-/** Another function for a column, as a change of the metadata of the column. */
-interface ReplacedFunction {
-  readonly path: string;
-  readonly metadata: Readonly<Record<string, string | null>>;
-}
 
 /**
  * Stores another function for a column that a function computes.
  *
+ * @returns The change of the metadata of the column.
  * @throws CatalogError InvalidInput for other columns, for columns that share their function, and for functions that no
  * job could run.
  */
@@ -73,7 +69,7 @@ export async function replaceFunction(
   parts: CommitParts & { readonly rows: Reader },
   at: VersionRequest,
   { path, virtual_column }: Pick<Alteration, "path" | "virtual_column">,
-): Promise<ReplacedFunction> {
+) {
   const { result: schema } = await parts.rows.read("schema", at, {});
   const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
   if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
@@ -88,7 +84,8 @@ export async function replaceFunction(
   await store(parts, at, stored);
   // The manifest belongs to the former function.
   const former = { [manifestOfColumn]: null, [`${prefix}.manifest_checksum`]: null };
-  return { path, metadata: { ...former, ...metadataOf(given, stored) } };
+  const replaced: Record<string, string | null> = { ...former, ...metadataOf(given, stored) };
+  return { path, metadata: replaced };
 }
 
 async function store(parts: CommitParts, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {

@@ -48,18 +48,13 @@ export function oauthToken(issueToken: DevelopmentIssuer, deps: AuthenticationDe
   ];
 }
 
-/** Returns the client's secret from Basic authentication; undefined without it. */
+/** Returns the client's secret from Basic authentication. RFC 6749 requires form encoding, but many clients omit it. */
 function basicSecret(c: AppContext): string | undefined {
-  const basic = auth(c.req.raw);
-  return basic && decodeURIComponentOr(basic.password);
-}
-
-/** Decodes a part of Basic authentication. RFC 6749 requires form encoding, but many clients omit it. */
-function decodeURIComponentOr(text: string): string {
+  const password = auth(c.req.raw)?.password;
   try {
-    return decodeURIComponent(text);
+    return password && decodeURIComponent(password);
   } catch {
-    return text;
+    return password;
   }
 }
 

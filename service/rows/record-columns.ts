@@ -1,5 +1,5 @@
 import { hasKind, mainBranch } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { StoreParts } from "../commits/parts.ts";
 import { readManifest } from "../commits/read.ts";
 import { columnPathsOf } from "../lance/manifest.ts";
 import type { Log } from "../log.ts";
@@ -12,12 +12,8 @@ const failuresMax = 50;
 /** The maximum size of a manifest. Tables with more files are found by their name only. */
 const searchedManifestBytesMax = 32 * 1024 * 1024;
 
-interface Parts extends Pick<CommitParts, "store" | "storage"> {
-  readonly log: Log;
-}
-
 /** Creates a function that records changed columns of placed versions. A failed table waits for the next round. */
-export function createColumnRecorder({ store, storage, log }: Parts) {
+export function createColumnRecorder({ store, storage, log }: StoreParts & { readonly log: Log }) {
   /** A round continues after the last table of the previous one, because the same tables may fail again. */
   let after = 0;
 

@@ -47,10 +47,7 @@ export async function listBranchNames({ db }: Session, tableId: number): Promise
   return rows.map((row) => row.name);
 }
 
-interface Raised {
-  readonly tableId: number;
-  readonly name: string;
-  readonly generation: number;
+interface Raised extends Pick<RecordOf<"branches">, "tableId" | "name" | "generation"> {
   readonly lowest: number;
   readonly highest: number;
 }

@@ -16,20 +16,13 @@ const stopsWithinMs = 10_000;
 /** Performs a task, from its start after an interruption. @returns The delay of the next call in ms, if any. */
 export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
 
-export interface Worker {
-  start(): void;
-  wake(): void;
-  /** Completes all due work. A failed task waits for its retry. */
-  drain(): Promise<void>;
-  /** Stops claiming tasks and waits briefly for work in progress. */
-  stop(): Promise<void>;
-}
+export type Worker = ReturnType<typeof createWorker>;
 
 export function createWorker(parts: {
   readonly store: Store;
   readonly log: Log;
   readonly handlers: Readonly<Record<TaskKind, TaskHandler>>;
-}): Worker {
+}) {
   const { store, log, handlers } = parts;
   const running = new Set<Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
@@ -101,6 +94,7 @@ export function createWorker(parts: {
       wake();
     },
     wake,
+    /** Completes all due work. A failed task waits for its retry. */
     drain: async () => {
       do {
         wake();
@@ -108,6 +102,7 @@ export function createWorker(parts: {
         await Promise.all(running);
       } while (running.size > 0 || claiming !== undefined);
     },
+    /** Stops claiming tasks and waits briefly for work in progress. */
     stop: async () => {
       isStopped = true;
       clearInterval(timer);
