@@ -50,11 +50,9 @@ export async function deleteExpiredTransactions(store: Store, retentionMs: numbe
   });
 }
 
-export interface DeferredWorkParts
-  extends AutomationParts,
-    Pick<Config, "auditRetentionMs" | "dropRetentionMs" | "isolatedNamespaces"> {}
-
-export function createDeferredWork(parts: DeferredWorkParts): Worker {
+export function createDeferredWork(
+  parts: AutomationParts & Pick<Config, "auditRetentionMs" | "dropRetentionMs" | "isolatedNamespaces">,
+): Worker {
   const { store, finishing, log, auditRetentionMs, dropRetentionMs } = parts;
   const recordColumns = createColumnRecorder(parts);
   const worker = createWorker({

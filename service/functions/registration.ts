@@ -12,13 +12,6 @@ import { jsonOrUndefined } from "../domain/page.ts";
 
 type Request = RequestOf<RemoteContracts["createFunction"]>;
 
-/** A Function before its insertion. */
-export interface Registration {
-  readonly definition: FunctionDefinition;
-  readonly digest: string;
-  readonly content: string;
-}
-
 /** The module of a bundle that contains the entry point. */
 const entryModule = "user_function.py";
 const Bundle = z.object({ files: z.record(z.string(), z.string()) });
@@ -38,7 +31,7 @@ const archive = /^[\w.-]*\.(whl|zip|egg|tar|t?gz|tbz2?|bz2|txz|xz|tlz|lz|lzma|zs
  * @throws CatalogError Unsupported for environments that this catalog does not build; InvalidInput for a Function that no
  * job could run.
  */
-export function parseRegistration(request: Request): Registration {
+export function parseRegistration(request: Request) {
   const { artifact, signature, runtime, secret_bindings = [], database = [] } = request;
   requireSupported(runtime);
   const { kind, digest, entrypoint, content } = artifact;

@@ -1,6 +1,6 @@
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import type { BranchChange } from "../commits/series.ts";
+import type { Caller } from "../domain/transaction.ts";
 import type { CrashIsolation, Deadlines } from "./crash-isolation.ts";
 import type { Gateway } from "./gateway.ts";
 
@@ -8,9 +8,6 @@ export interface RowsParts extends CommitParts {
   readonly gateway: Gateway;
   readonly isolation: CrashIsolation;
 }
-
-/** The principal of a request and its connection. A principal whose calls stop the child is isolated from others. */
-export type Caller = Pick<BranchChange["caller"], "principal" | "signal">;
 
 export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };

@@ -7,11 +7,12 @@ import { LRUCache } from "lru-cache";
 import { withRole } from "../auth/authorize.ts";
 import { readContent, requireReadable, type VersionContent } from "../commits/bases.ts";
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
+import type { Caller } from "../domain/transaction.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
 import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
 import type { ServedView } from "./gateway.ts";
-import { type Caller, originOf, type RowsParts } from "./parts.ts";
+import { originOf, type RowsParts } from "./parts.ts";
 import { viewOfVersion } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
