@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from catalog import Catalog, wait_until
 from geneva.transformer import UDF
-from jobs import backfill, describe, values, write_films
+from jobs import backfill, describe, jobs_of, values, write_films
 from processes import descendants_of, drivers_of, processes_of, ray_folders
 from processes import kill_all as kill
 from runner import JOB_SECONDS, Runner, ended
@@ -119,6 +119,16 @@ def test_a_row_that_ends_its_process_is_left_without_a_value_unless_the_request_
     assert [number for number, value in enumerate(values(catalog, films, "exits_once")) if value is None] == [7]
     listed = catalog.get(f"/management/v1/job/{found['job_id'].replace('$', '%24')}/error/list")["errors"]
     assert [error["type"] for error in listed] == ["FatalWorkerExitError"]
+
+
+def test_a_view_whose_function_ends_its_process_is_not_refreshed(yard):
+    catalog, runner = yard
+    write_films(catalog, ["source"])
+    db = geneva.connect("db://films", api_key=catalog.key, host_override=catalog.url)
+    query = db.open_table("source").search(None).select({"id": "id", "title": "title", "exits": functions()["exits"]})
+    db.create_materialized_view("view", query, with_no_data=False)
+    [job] = jobs_of(catalog, ["view"])
+    expect_failed(catalog, runner, job, "of 40 rows ended their process, more than 3. Does the function exit")
 
 
 def test_a_job_that_hangs_ends_at_its_timeout(yard):
