@@ -128,7 +128,7 @@ def test_a_view_whose_function_ends_its_process_is_not_refreshed(yard):
     query = db.open_table("source").search(None).select({"id": "id", "title": "title", "exits": functions()["exits"]})
     db.create_materialized_view("view", query, with_no_data=False)
     [job] = jobs_of(catalog, ["view"])
-    expect_failed(catalog, runner, job, "of 40 rows ended their process, more than 3. Does the function exit")
+    expect_failed(catalog, runner, job, "FatalWorkerExitError: its process ended. Does the function exit")
 
 
 def test_a_job_that_hangs_ends_at_its_timeout(yard):

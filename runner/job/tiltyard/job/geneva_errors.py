@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from tiltyard.job.contracts import JobParameters
@@ -36,17 +35,17 @@ def with_error_policy(function: Any, parameters: JobParameters) -> Any:
     return attrs.evolve(function, error_handling=resolve_on_error(policy))
 
 
-def skipped_rows_max(functions: Sequence[Any], parameters: JobParameters, rows: int) -> float:
+def skipped_rows_max(function: Any | None, parameters: JobParameters, rows: int) -> float:
     """Returns how many of the rows Geneva may leave without a value.
 
-    A policy of the request or of a function that skips rows has limits of its own. Without one, Geneva skips only rows
-    that end their process, and as many as there are. Functions that cannot be read here may have such a policy.
+    A policy of the request or of the function that skips rows has limits of its own. Without one, Geneva skips only
+    rows that end their process, and as many as there are. A function that cannot be read here may have such a policy.
     """
     from geneva.debug.error_store import FaultIsolation
 
-    policies = [getattr(each, "error_handling", None) for each in functions]
-    skips = any(getattr(each, "fault_isolation", None) == FaultIsolation.SKIP_ROWS for each in policies)
-    if parameters.get("error_policy") == "skip" or skips or not functions:
+    handling = getattr(function, "error_handling", None)
+    skips = getattr(handling, "fault_isolation", None) == FaultIsolation.SKIP_ROWS
+    if parameters.get("error_policy") == "skip" or skips or function is None:
         return math.inf
     return max(ENDED_ROWS_MIN, FAILED_SHARE_MAX * rows)
 

@@ -25,10 +25,10 @@ def function_of_column(table: Any, column: str) -> Any | None:
     return table._conn._packager.unmarshal(fetch_udf(table, column))
 
 
-def require_workers_for_view(table: Any) -> list[Any]:
-    """Checks a view like a column. Returns its functions: one that creates its rows, those that fill its columns, or
+def require_workers_for_view(table: Any) -> None:
+    """Checks a view like a column. A view has a function that creates its rows, functions that fill its columns, or
     none."""
-    return _require(f"a function of the view {table.name}", lambda: _of_view(table))
+    _require(f"a function of the view {table.name}", lambda: _of_view(table))
 
 
 def accept_functions_of_batches() -> None:
@@ -46,16 +46,17 @@ def accept_functions_of_batches() -> None:
     JobStateManager.launch = launch_without_columns
 
 
-def _require(what: str, read: Callable[[], list[Any]]) -> list[Any]:
+def _require(what: str, read: Callable[[], list[Any]]) -> None:
+    found = needs.workers()
+    if found is None:
+        return
     try:
         functions = read()
     except Exception as error:
         print(f"{what} cannot be read: {error}", flush=True)
-        return []
-    found = needs.workers()
-    for function in functions if found is not None else []:
+        return
+    for function in functions:
         needs.require(what, needs.needs_of(function), found)
-    return functions
 
 
 def _of_view(table: Any) -> list[Any]:

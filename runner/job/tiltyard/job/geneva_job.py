@@ -92,7 +92,7 @@ def backfill(job: Job, report: Report) -> Result:
     table = _open_table(job)
     function = function_of_column(table, parameters["column"])
     rows = table.count_rows()
-    skipped_max = skipped_rows_max([] if function is None else [function], parameters, rows)
+    skipped_max = skipped_rows_max(function, parameters, rows)
     require_workers_for_column(parameters["column"], function)
     arguments = _arguments(job, BACKFILL_ARGUMENTS)
     source_version = table.version
@@ -119,7 +119,7 @@ def backfill(job: Job, report: Report) -> Result:
 
         def look(counters: Counters, resources: dict[str, int]) -> None:
             _report(counters, report, resources)
-            require_few_skipped(_skipped(counters), rows, skipped_max)
+            require_few_skipped(counters.get(SKIPPED, {}).get("n", 0), rows, skipped_max)
 
         while not running.done(timeout=POLL_SECONDS):
             look(poll.read(), _resources())
@@ -138,38 +138,34 @@ def backfill(job: Job, report: Report) -> Result:
 def refresh(job: Job, report: Report) -> Result:
     """Updates a view to the state of its source."""
     table = _open_table(job)
-    functions = require_workers_for_view(table)
+    require_workers_for_view(table)
     arguments = _arguments(job, REFRESH_ARGUMENTS)
     source_version = table.version
-    with _reports_of_refresh(job, report) as latest:
+    with _reports_of_refresh(job, report):
         _run_fitted(lambda fitted: table.refresh(job_id=job.id, **fitted), arguments)
     table.checkout_latest()
     rows = table.count_rows()
     report(rows, rows)
-    require_few_skipped(_skipped(latest), rows, skipped_rows_max(functions, job.parameters, rows))
     return {"source_version": source_version, "published_version": table.version}
 
 
 @contextlib.contextmanager
-def _reports_of_refresh(job: Job, report: Report) -> Iterator[Counters]:
-    """Reports the progress of a refresh from another thread, because Geneva's call returns at the end only. Yields the
-    latest counters."""
+def _reports_of_refresh(job: Job, report: Report) -> Iterator[None]:
+    """Reports the progress of a refresh from another thread, because Geneva's call returns at the end only."""
     import ray
     from geneva.runners.ray.naming import job_tracker_name
 
     poll = CounterPoll(lambda: ray.get_actor(job_tracker_name(job.id)))
-    latest: Counters = {}
     ended = threading.Event()
 
     def repeat() -> None:
         while not ended.wait(POLL_SECONDS):
-            latest.update(poll.read())
-            _report(latest, report, _resources())
+            _report(poll.read(), report, _resources())
 
     thread = threading.Thread(target=repeat, name="progress", daemon=True)
     thread.start()
     try:
-        yield latest
+        yield
     finally:
         ended.set()
         thread.join()
@@ -260,10 +256,6 @@ class CounterPoll:
         """Returns the counters at the end. A request that is still open may be answered with earlier ones."""
         self._requested = None
         return self.read(LAST_POLL_SECONDS)
-
-
-def _skipped(counters: Counters) -> int:
-    return counters.get(SKIPPED, {}).get("n", 0)
 
 
 def _report(counters: Counters, report: Report, resources: dict[str, int]) -> None:
