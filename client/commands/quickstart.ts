@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { documentationPage } from "@tiltyard/protocol";
@@ -7,7 +8,7 @@ import { createCatalogClient, createManagementClient } from "../catalog/catalog-
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { Companion } from "../ray/companion.ts";
 import { unusedPort } from "../unused-port.ts";
-import type { CatalogTarget } from "./catalog-target.ts";
+import { type CatalogTarget, developmentKeyFor } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { describeJob, describeProgress } from "./job-progress.ts";
@@ -61,7 +62,9 @@ async function quickstart({ keep = false }: Options, signal: AbortSignal): Promi
   const python = await preparePython(join(dirname(runner), "job/requirements.txt"), progress, signal);
   progress.show("starting the catalog of this folder, data/");
   const port = Number(process.env.TILTYARD_PORT || catalogPort);
-  await using catalog = await startCatalog(signal, await unusedPort(port));
+  await using started = await startCatalog(signal, await unusedPort(port));
+  // The key of the environment may be that of another catalog.
+  const catalog = { url: started.url, apiKey: developmentKeyFor(started.url) ?? started.apiKey };
   const environment = {
     ...process.env,
     PATH: `${python}:${process.env.PATH}`,
@@ -81,7 +84,7 @@ async function quickstart({ keep = false }: Options, signal: AbortSignal): Promi
   showRows(join(python, "python"), environment);
   const key = resolve(process.env.TILTYARD_DATA_DIR || "data", "development.key");
   if (keep) {
-    process.stdout.write(signIn(catalog.url, process.env.TILTYARD_API_KEY ? "TILTYARD_API_KEY" : key));
+    process.stdout.write(signIn(catalog.url, existsSync(key) ? key : "TILTYARD_API_KEY"));
     await untilStopped(running, signal);
   }
   log(`stopping Ray and the catalog at ${catalog.url}; its key remains in ${key}`);

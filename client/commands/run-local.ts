@@ -1,9 +1,7 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Companion } from "../ray/companion.ts";
 import { startLocalRay } from "../ray/local-ray.ts";
-import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
+import { type CatalogTarget, catalogTarget, developmentKeyFor } from "./catalog-target.ts";
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { findProgram } from "./other-program.ts";
@@ -49,7 +47,7 @@ export async function startCatalog(signal: AbortSignal, port = 0): Promise<Start
   const end = () => catalog[Symbol.asyncDispose]();
   try {
     const url = await untilListening(catalog, signal);
-    return { url, apiKey: process.env.TILTYARD_API_KEY || developmentKey(), [Symbol.asyncDispose]: end };
+    return { url, apiKey: process.env.TILTYARD_API_KEY || developmentKeyFor(url), [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;
@@ -66,9 +64,4 @@ async function untilListening(catalog: Companion, signal: AbortSignal): Promise<
       throw new Error(`the catalog did not start: ${catalog.printed.trim()}`);
     await sleep(pollMs, undefined, { signal });
   }
-}
-
-/** Returns the key that the catalog writes for users that may read its folder. */
-function developmentKey(): string {
-  return readFileSync(join(process.env.TILTYARD_DATA_DIR ?? "data", "development.key"), "utf8").trim();
 }

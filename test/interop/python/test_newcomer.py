@@ -52,7 +52,8 @@ def test_the_quickstart_with_keep_leaves_the_console_and_its_key(catalog, folder
     """CI runs the block of the README in its clone. This table is that of an earlier run."""
     catalog.post("/v1/table/quickstart_films/declare")
     commands = [
-        "tiltyard quickstart --keep >keep.log 2>&1 &",
+        # The environment of a user of another catalog.
+        "TILTYARD_CATALOG_URL=http://127.0.0.1:9 TILTYARD_API_KEY=other tiltyard quickstart --keep >keep.log 2>&1 &",
         "until grep -q 'the key is in' keep.log; do kill -0 $!; sleep 0.5; done",
         "url=$(grep -o 'http://.*/console' keep.log)",
         "curl -sf $url | grep -o '<title>.*</title>'",
