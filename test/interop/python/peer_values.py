@@ -16,6 +16,7 @@ VALUES = {
     "bytes": b"x",
     "a short list": [5.0],
     "a list of texts": ["x", "1"],
+    "a list with a null": [1.0, None],
     "an empty list": [],
     "null": None,
 }
