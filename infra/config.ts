@@ -26,7 +26,14 @@ import {
   type Variant,
   variants,
 } from "./settings/settings.ts";
-import { buildsRayImages, isKubeconfigText, poolsOf, rules, tokenHindrance } from "./settings/settings-rules.ts";
+import {
+  buildsRayImages,
+  isKubeconfigText,
+  poolsOf,
+  readKubeconfig,
+  rules,
+  tokenHindrance,
+} from "./settings/settings-rules.ts";
 import { problemsOfRegion } from "./settings/storage-rules.ts";
 import { type Team, teamNamespace } from "./settings/team-settings.ts";
 
@@ -109,12 +116,11 @@ export function readStackConfig(): StackConfig {
 export function contextNotice(config: StackConfig): string | undefined {
   if (!("kubeconfig" in config) || config.context !== undefined) return undefined;
   const { kubeconfig } = config;
-  const contexts = new KubeConfig();
+  if (kubeconfig !== undefined && typeof kubeconfig !== "string") return undefined;
+  let contexts = new KubeConfig();
   try {
     if (kubeconfig === undefined) contexts.loadFromDefault();
-    else if (typeof kubeconfig !== "string") return undefined;
-    else if (isKubeconfigText(kubeconfig)) contexts.loadFromString(kubeconfig);
-    else contexts.loadFromFile(kubeconfig);
+    else contexts = readKubeconfig(kubeconfig);
   } catch {
     // The provider of Kubernetes reports a file that it cannot read.
     return undefined;

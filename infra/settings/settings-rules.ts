@@ -159,16 +159,22 @@ export function isKubeconfigText(kubeconfig: string): boolean {
   return kubeconfig.includes("\n") || kubeconfig.startsWith("{");
 }
 
+/** Reads the setting. @throws Error for a missing file, and for a text that is no kubeconfig. */
+export function readKubeconfig(kubeconfig: string): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromString(isKubeconfigText(kubeconfig) ? kubeconfig : readFileSync(resolve(kubeconfig), "utf8"));
+  return config;
+}
+
 function problemsOfKubeconfig(settings: Reading<"kubeconfig" | "context">): string[] {
   if (!("kubeconfig" in settings) || settings.kubeconfig === undefined) return [];
   const { kubeconfig, context } = settings;
-  const isText = isKubeconfigText(kubeconfig);
   const path = resolve(kubeconfig);
-  if (!isText && !statSync(path, { throwIfNoEntry: false })?.isFile())
+  if (!isKubeconfigText(kubeconfig) && !statSync(path, { throwIfNoEntry: false })?.isFile())
     return [`kubeconfig: must be the text of a kubeconfig or the path of a file; ${path} is not a file`];
-  const config = new KubeConfig();
+  let config: KubeConfig;
   try {
-    config.loadFromString(isText ? kubeconfig : readFileSync(path, "utf8"));
+    config = readKubeconfig(kubeconfig);
   } catch {
     return ["kubeconfig: must be a kubeconfig in YAML or JSON"];
   }

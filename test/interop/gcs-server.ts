@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { unusedPort } from "../../client/unused-port.ts";
+import { storeKeepAliveMs } from "../support/faulty-proxy.ts";
 import { required } from "./servers.ts";
 
 const [port, folder = ""] = process.argv.slice(2);
@@ -24,8 +25,7 @@ process.on("exit", () => emulator.kill("SIGKILL"));
 process.on("SIGTERM", () => process.exit());
 emulator.on("exit", () => process.exit(1));
 
-// Google keeps idle connections longer than clients do. Node's default of 5 s would end a whole pool at a time.
-createServer({ keepAliveTimeout: 620_000 }, (request, response) => {
+createServer({ keepAliveTimeout: storeKeepAliveMs }, (request, response) => {
   const isRead = ["GET", "HEAD"].includes(request.method ?? "GET");
   const answered = isRead ? answer(request, response) : oneByOne(() => answer(request, response));
   answered.catch((error) => response.writeHead(502).end(String(error)));

@@ -2,6 +2,12 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 
+/**
+ * The time for which a cloud store keeps idle connections, which is longer than clients do. Node's default of 5 s would
+ * end a whole pool at a time.
+ */
+export const storeKeepAliveMs = 620_000;
+
 /** The faults of a request. */
 export const faults = {
   /** The server does not receive the request. */
@@ -66,8 +72,7 @@ export async function startFaultyProxy(
     from.pipe(onward);
   }
 
-  // Cloud stores keep idle connections longer than clients do. Node's default of 5 s would end a whole pool at a time.
-  const server = createServer({ keepAliveTimeout: 620_000 }, handle);
+  const server = createServer({ keepAliveTimeout: storeKeepAliveMs }, handle);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -34,7 +34,7 @@ TRANSPORT = re.compile(r"reqwest::Error \{ kind: (?:Request|Body|Decode|Connect|
 UNAVAILABLE = re.compile(r"\blance_namespace\.errors\.(?:InternalError|ServiceUnavailableError|ThrottlingError)\b")
 
 # Geneva's errors for a process that ended, whose text describes a task of Geneva.
-ENDED = re.compile(r"(FatalWorker(?:Crash|Exit)Error): .*", re.DOTALL)
+ENDED = re.compile(r"^(FatalWorker(?:Crash|Exit)Error): .*", re.DOTALL)
 ENDED_HINT = "Does the function exit, crash, or exceed the memory of its worker?"
 
 CAUSED_BY = " | caused by "

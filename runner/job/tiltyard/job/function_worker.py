@@ -23,6 +23,11 @@ ENDED_ROWS_MIN = 3
 ENDED = "tiltyard.ProcessEnded"
 
 
+def ended_rows_max(rows: int) -> int:
+    """Returns how many of the rows may end their process."""
+    return max(ENDED_ROWS_MIN, int(FAILED_SHARE_MAX * rows))
+
+
 @dataclass(frozen=True)
 class FunctionSpec:
     """A function with its inputs."""
@@ -127,7 +132,7 @@ class Worker:
 
     def _part_of(self, pieces: Sequence[Piece]) -> Part:
         rows = sum(len(piece.positions) for piece in pieces)
-        self._ended_rows_left = max(ENDED_ROWS_MIN, int(FAILED_SHARE_MAX * rows))
+        self._ended_rows_left = ended_rows_max(rows)
         self._started()
         begun = time.monotonic()
         computed = [self._compute(piece) for piece in pieces]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tiltyard.job.contracts import JobParameters
 from tiltyard.job.failure import ENDED_HINT
-from tiltyard.job.function_worker import ENDED_ROWS_MIN, FAILED_SHARE_MAX
+from tiltyard.job.function_worker import ended_rows_max
 from tiltyard.job.job import Job, JobError
 
 # A variable for a job of a team: the namespace of Geneva's records, the only one that its key may write to.
@@ -47,14 +47,14 @@ def skipped_rows_max(function: Any | None, parameters: JobParameters, rows: int)
     skips = getattr(handling, "fault_isolation", None) == FaultIsolation.SKIP_ROWS
     if parameters.get("error_policy") == "skip" or skips or function is None:
         return math.inf
-    return max(ENDED_ROWS_MIN, FAILED_SHARE_MAX * rows)
+    return ended_rows_max(rows)
 
 
 def require_few_skipped(skipped: int, rows: int, most: float) -> None:
     """Raises JobError if more rows were skipped."""
     if skipped <= most:
         return
-    share = f"{skipped:,} of {rows:,} rows ended their process, more than {int(most):,}"
+    share = f"{skipped:,} of {rows:,} rows ended their process, more than {most:,}"
     raise JobError(f"{share}. {ENDED_HINT} The errors of the job name the rows")
 
 

@@ -91,8 +91,6 @@ def backfill(job: Job, report: Report) -> Result:
 
     table = _open_table(job)
     function = function_of_column(table, parameters["column"])
-    rows = table.count_rows()
-    skipped_max = skipped_rows_max(function, parameters, rows)
     require_workers_for_column(parameters["column"], function)
     arguments = _arguments(job, BACKFILL_ARGUMENTS)
     source_version = table.version
@@ -112,6 +110,9 @@ def backfill(job: Job, report: Report) -> Result:
     # Geneva accepts no function for one of several columns that share a function.
     elif function is not None and table._get_unpack_backfill_context(parameters["column"]) is None:
         arguments["udf"] = checked(function)
+
+    rows = table.count_rows()
+    skipped_max = skipped_rows_max(function, parameters, rows)
 
     def run(fitted: dict[str, Any]) -> None:
         running = table.backfill_async(parameters["column"], job_id=job.id, **fitted)
