@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { documentationPage } from "@tiltyard/protocol";
 import { Command } from "commander";
@@ -8,7 +7,7 @@ import { createCatalogClient, createManagementClient } from "../catalog/catalog-
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { Companion } from "../ray/companion.ts";
 import { unusedPort } from "../unused-port.ts";
-import { type CatalogTarget, developmentKeyFor } from "./catalog-target.ts";
+import type { CatalogTarget } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { describeJob, describeProgress } from "./job-progress.ts";
@@ -64,7 +63,7 @@ async function quickstart({ keep = false }: Options, signal: AbortSignal): Promi
   const port = Number(process.env.TILTYARD_PORT || catalogPort);
   await using started = await startCatalog(signal, await unusedPort(port));
   // The key of the environment may be that of another catalog.
-  const catalog = { url: started.url, apiKey: developmentKeyFor(started.url) ?? started.apiKey };
+  const catalog = { url: started.url, apiKey: started.developmentKey ?? started.apiKey };
   const environment = {
     ...process.env,
     PATH: `${python}:${process.env.PATH}`,
@@ -82,12 +81,12 @@ async function quickstart({ keep = false }: Options, signal: AbortSignal): Promi
   log(`POST /v1/table/${table}/backfill_column {"column": "${column}"} answered ${JSON.stringify(job)}`);
   await untilEnded(catalog, String(job.job_id), running, progress, signal);
   showRows(join(python, "python"), environment);
-  const key = resolve(process.env.TILTYARD_DATA_DIR || "data", "development.key");
+  const { keyFile } = started;
   if (keep) {
-    process.stdout.write(signIn(catalog.url, existsSync(key) ? key : "TILTYARD_API_KEY"));
+    process.stdout.write(signIn(catalog.url, keyFile ?? "TILTYARD_API_KEY"));
     await untilStopped(running, signal);
   }
-  log(`stopping Ray and the catalog at ${catalog.url}; its key remains in ${key}`);
+  log(`stopping Ray and the catalog at ${catalog.url}${keyFile ? `; its key remains in ${keyFile}` : ""}`);
   process.stdout.write(next);
 }
 

@@ -1,7 +1,8 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Companion } from "../ray/companion.ts";
 import { startLocalRay } from "../ray/local-ray.ts";
-import { type CatalogTarget, catalogTarget, developmentKeyFor } from "./catalog-target.ts";
+import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
 import { interruptible } from "./interruption.ts";
 import { type JobOptions, jobRequest, trackingOf } from "./job-options.ts";
 import { findProgram } from "./other-program.ts";
@@ -38,7 +39,11 @@ function environmentOf({ url, apiKey }: CatalogTarget): NodeJS.ProcessEnv {
 }
 
 /** A catalog that stops when it is disposed. */
-type StartedCatalog = CatalogTarget & AsyncDisposable;
+interface StartedCatalog extends CatalogTarget, AsyncDisposable {
+  /** The file of its development key; undefined if its tokens come from an issuer. */
+  readonly keyFile: string | undefined;
+  readonly developmentKey: string | undefined;
+}
 
 /** Starts the catalog of this folder, by default at a free port. Another catalog may use the same database. */
 export async function startCatalog(signal: AbortSignal, port = 0): Promise<StartedCatalog> {
@@ -46,20 +51,28 @@ export async function startCatalog(signal: AbortSignal, port = 0): Promise<Start
   const catalog = new Companion([process.execPath, findProgram("catalog"), "serve"], settings);
   const end = () => catalog[Symbol.asyncDispose]();
   try {
-    const url = await untilListening(catalog, signal);
-    return { url, apiKey: process.env.TILTYARD_API_KEY || developmentKeyFor(url), [Symbol.asyncDispose]: end };
+    const { url, keyFile } = await untilListening(catalog, signal);
+    const developmentKey = keyFile && readFileSync(keyFile, "utf8").trim();
+    const apiKey = process.env.TILTYARD_API_KEY || developmentKey;
+    return { url, apiKey, keyFile, developmentKey, [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;
   }
 }
 
-/** Waits until the catalog listens. @returns Its URL. */
-async function untilListening(catalog: Companion, signal: AbortSignal): Promise<string> {
+/** The lines of a catalog that listens: its URL, and the issuer of its tokens or the file of its development key. */
+const listening = /^Tiltyard catalog at (\S+)$[\s\S]*?^(?: {2}tokens .+|Development .+ with the key in (.+):)$/m;
+
+/** Waits until the catalog listens. */
+async function untilListening(
+  catalog: Companion,
+  signal: AbortSignal,
+): Promise<Pick<StartedCatalog, "url" | "keyFile">> {
   const deadline = Date.now() + catalogStartTimeoutMs;
   for (;;) {
-    const url = /^Tiltyard catalog at (\S+)$/m.exec(catalog.printed)?.[1];
-    if (url !== undefined) return url;
+    const [, url, keyFile] = listening.exec(catalog.printed) ?? [];
+    if (url !== undefined) return { url, keyFile };
     if (catalog.hasEnded || Date.now() > deadline)
       throw new Error(`the catalog did not start: ${catalog.printed.trim()}`);
     await sleep(pollMs, undefined, { signal });
