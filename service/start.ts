@@ -54,7 +54,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
     // After the deletion of the database file only writes fail, and after the truncation of its log only reads by the cache.
     isReady: async () => {
       await store.write((session) => findNamespace(session, []));
-      await store.cached("ready", async () => ({}));
+      await store.read.cached("ready", async () => ({}));
       return !isStopping;
     },
     metrics,

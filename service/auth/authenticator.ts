@@ -53,7 +53,7 @@ export function createAuthenticator(
     name,
     grants: await grantsOf(name, () => listGrantsOf(store.read, name)),
   });
-  /** Finds the owner of a secret. The result is cached until the next commit. */
+  /** Finds the owner of a secret. */
   async function findOwner(credential: Credential): Promise<KeyOwner> {
     const isToken = credential.kind === "bearer";
     const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
@@ -63,13 +63,9 @@ export function createAuthenticator(
         isToken ? "the token is not known or has expired" : "the API key is not known or was revoked",
       );
     if (secret === undefined) throw refusal();
-    const hash = hashApiKey(secret);
-    const owner = await store.cached(`${credential.kind} ${hash}`, async () => {
-      const found = await (isToken ? findApiKeyOfToken : findApiKey)(store.read, hash);
-      if (found === undefined) throw refusal();
-      return found;
-    });
-    if (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()) throw refusal();
+    const owner = await (isToken ? findApiKeyOfToken : findApiKey)(store.read, hashApiKey(secret));
+    if (owner === undefined || (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()))
+      throw refusal();
     return owner;
   }
   async function principalOf({ id, principal, job, attempt = 0, creator = "" }: KeyOwner): Promise<Principal> {

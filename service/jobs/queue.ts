@@ -12,7 +12,7 @@ export function isQueued({ status, attempt }: Pick<JobSummaryRecord, "status" | 
  * principal that has the fewest running jobs, and with the most urgent and oldest of its jobs.
  */
 export function queuePositions(store: Store): Promise<ReadonlyMap<string, number>> {
-  return store.cached("positions in the queue", async () => {
+  return store.read.cached("positions in the queue", async () => {
     const open = await listQueue(store.read, managementContracts.openJob.operationId);
     const turns = new Map<string, number>();
     const takeTurn = (principal: string) => {

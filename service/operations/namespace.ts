@@ -91,7 +91,7 @@ export const namespaceExists: Handler<"namespaceExists"> = async (request, { sto
 export const listTables: Handler<"listTables"> = async (request, { store }) => {
   const { id, include_declared: includeDeclared = true, page_token, limit } = request;
   await requireNamespace(store.read, id);
-  const { items, ...page } = await store.cached(
+  const { items, ...page } = await store.read.cached(
     JSON.stringify(["tables", id, includeDeclared, page_token, limit]),
     () =>
       readPage(

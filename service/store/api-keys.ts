@@ -31,8 +31,7 @@ const keysWith = defineQuery((db, { hash }: { readonly hash: string }) =>
 );
 
 export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
-  const [owner] = await keysWith(session, { hash });
-  return owner;
+  return session.cached(`key ${hash}`, async () => (await keysWith(session, { hash }))[0]);
 }
 
 const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
@@ -46,8 +45,7 @@ const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
 
 /** Finds the owner of the API key of a token with this hash. The token may have expired. */
 export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
-  const [owner] = await keysOfTokens(session, { hash });
-  return owner;
+  return session.cached(`token ${hash}`, async () => (await keysOfTokens(session, { hash }))[0]);
 }
 
 export async function deleteJobKeys({ db }: Session, job: string, endedBefore: number): Promise<void> {

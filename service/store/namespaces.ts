@@ -14,8 +14,11 @@ const namespacesAt = defineQuery((db, { path }: { readonly path: string }) =>
 );
 
 export async function findNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
-  const [row] = await namespacesAt(session, { path: toPath(identifier) });
-  return row && { identifier, ...row };
+  const path = toPath(identifier);
+  return session.cached(`namespace ${path}`, async () => {
+    const [row] = await namespacesAt(session, { path });
+    return row && { identifier, ...row };
+  });
 }
 
 const insertRow = defineQuery((db, row: RecordOf<"namespaces">) => db.insertInto("namespaces").values(row));

@@ -17,7 +17,7 @@ import { migrate } from "./migrate.ts";
 import { explain, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { createQueries, PostgresRecordsDialect } from "./queries.ts";
 import type { Schema } from "./schema.ts";
-import type { Limiter, Session, Store, WriteOptions } from "./store.ts";
+import { type Limiter, type Session, type Store, uncached, type WriteOptions } from "./store.ts";
 
 /** The maximum duration of a query. Longer ones have lost their server. */
 const queryTimeoutMs = 15_000;
@@ -67,12 +67,9 @@ class PostgresStore implements Store {
     this.#pool = pool;
     this.#writer = createQueries(new PostgresRecordsDialect({ pool }));
     const reading = { createDriver: () => new ReadingDriver(pool) };
-    this.read = { ...postgres, db: createQueries(Object.assign(new PostgresRecordsDialect({ pool }), reading)) };
-  }
-
-  /** Reads without a cache, because PostgreSQL has no cheap way to detect the commits of other transactions. */
-  cached<Result>(_: string, read: () => Promise<Result>): Promise<Result> {
-    return read();
+    const db = createQueries(Object.assign(new PostgresRecordsDialect({ pool }), reading));
+    // PostgreSQL has no cheap way to detect the commits of other transactions.
+    this.read = { ...postgres, db, cached: uncached };
   }
 
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
@@ -81,7 +78,7 @@ class PostgresStore implements Store {
       transaction.execute(async (db) => {
         // The lock must precede the first query, which fixes the snapshot of the transaction.
         if (locking !== undefined) await sql`lock table ${sql.table(locking)} in share row exclusive mode`.execute(db);
-        return work({ ...postgres, db, locked: locking });
+        return work({ ...postgres, db, locked: locking, cached: uncached });
       });
     const shouldRetry = ({ error, attemptNumber }: RetryContext) =>
       isWorthAnotherAttempt(error, attemptNumber, constraintAttemptsMax);

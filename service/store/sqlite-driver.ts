@@ -4,14 +4,14 @@ import type { KyselyPlugin, SqliteStatement } from "kysely";
 import { LRUCache } from "lru-cache";
 import { sqlite } from "./dialect.ts";
 import { createQueries, SqliteRecordsDialect } from "./queries.ts";
-import type { Session } from "./store.ts";
+import { type Session, uncached } from "./store.ts";
 
 /** The number of statements in one turn of the event loop. Each runs for some tens of microseconds at most. */
 const statementsInTurn = 64;
 /** The number of prepared statements of a connection. The catalog has about 150, some with lists of several lengths. */
 const preparedMax = 500;
 
-/** Creates a session on a connection, without transactions. @throws CatalogError ServiceUnavailable, by queries. */
+/** Creates a session on a connection, without transactions and without a cache. @throws CatalogError ServiceUnavailable, by queries. */
 export function createSqliteSession(connection: Database.Database): Session {
   const prepared = new LRUCache<string, SqliteStatement>({ max: preparedMax });
   const database = {
@@ -22,7 +22,7 @@ export function createSqliteSession(connection: Database.Database): Session {
     },
     close: () => undefined,
   };
-  return { ...sqlite, db: createQueries(new SqliteRecordsDialect({ database }), createYielding()) };
+  return { ...sqlite, db: createQueries(new SqliteRecordsDialect({ database }), createYielding()), cached: uncached };
 }
 
 function prepare(connection: Database.Database, sql: string): SqliteStatement {
@@ -70,41 +70,29 @@ export function asUnavailable(error: unknown): unknown {
 const charactersKept = 8 * 1024 * 1024;
 
 /**
- * Caches results of reads until the next commit of any process, which SQLite's `data_version` reveals. Lists of names
- * need this cache: reading a page of 1,000 names lasts three times as long as everything else in its request.
+ * Caches results of reads until the next commit of any process, which SQLite's `data_version` reveals. To read a table
+ * again lasts longer than the rest of its request.
  */
-export class ReadCache {
-  readonly #dataVersion: Database.Statement;
-  readonly #results = new LRUCache<string, object>({
+export function createReadCache(reader: Database.Database): Session["cached"] {
+  const results = new LRUCache<string, object>({
     maxSize: charactersKept,
     sizeCalculation: (result, key) => JSON.stringify(result).length + key.length,
   });
-  #version: unknown;
+  const dataVersion = reader.prepare("PRAGMA data_version").pluck();
+  /** Returns a different value after each commit of another connection, and thus after each commit. */
+  const currentVersion = () => orUnavailable(() => dataVersion.get());
+  // The first read opens the log. Open files remain readable after their deletion.
+  let cachedVersion = currentVersion();
 
-  constructor(reader: Database.Database) {
-    this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
-    // The first read opens the log. Open files remain readable after their deletion.
-    this.#dataVersion.get();
-  }
-
-  async read<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
-    const version = this.#currentVersion();
-    if (version !== this.#version) this.#results.clear();
-    this.#version = version;
-    const known = this.#results.get(key) as Result | undefined;
+  return async <Result extends object | undefined>(key: string, read: () => Promise<Result>): Promise<Result> => {
+    const version = currentVersion();
+    if (version !== cachedVersion) results.clear();
+    cachedVersion = version;
+    const known = results.get(key) as Result;
     if (known !== undefined) return known;
     const result = await read();
     // A commit during the reads may be in a part of the result.
-    if (this.#currentVersion() === version) this.#results.set(key, result);
+    if (result !== undefined && currentVersion() === version) results.set(key, result);
     return result;
-  }
-
-  /** Returns a different value after each commit of another connection, and thus after each commit. */
-  #currentVersion(): unknown {
-    try {
-      return this.#dataVersion.get();
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  }
+  };
 }

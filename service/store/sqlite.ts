@@ -6,7 +6,7 @@ import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
 import { sqlite } from "./dialect.ts";
 import { isMigrated, migrate } from "./migrate.ts";
-import { asUnavailable, createSqliteSession, ReadCache } from "./sqlite-driver.ts";
+import { asUnavailable, createReadCache, createSqliteSession } from "./sqlite-driver.ts";
 import { cannotUse, requireNoRemains } from "./sqlite-file.ts";
 import { createMemoryLimiter, type Session, type Store, type WriteOptions } from "./store.ts";
 
@@ -79,7 +79,6 @@ interface QueuedTransaction {
 class SqliteStore implements Store {
   readonly read: Session;
   readonly createLimiter = createMemoryLimiter;
-  readonly #cache: ReadCache;
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #session: Session;
@@ -91,14 +90,8 @@ class SqliteStore implements Store {
     this.#writer = writer;
     this.#reader = reader;
     this.#session = createSqliteSession(writer);
-    // The first read of the cache opens the log.
-    this.#cache = new ReadCache(reader);
     this.#inodes = inodesOf(writer);
-    this.read = createSqliteSession(reader);
-  }
-
-  cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result> {
-    return this.#cache.read(key, read);
+    this.read = { ...createSqliteSession(reader), cached: createReadCache(reader) };
   }
 
   /** Runs a transaction. Transactions run one at a time, which has the effect of locking every table. */

@@ -16,7 +16,17 @@ export interface Session extends Pick<Dialect, "now" | "position"> {
   readonly db: Kysely<Schema>;
   /** The database table that no other session can change during this one. */
   readonly locked?: LockableTable | undefined;
+  /**
+   * Returns the result of `read`, or outside of a transaction that of an earlier call with the same key since the last
+   * commit. The caller must not change the result.
+   *
+   * @param read Derives its result from the content of this database alone. Undefined is not cached.
+   */
+  readonly cached: <Result extends object | undefined>(key: string, read: () => Promise<Result>) => Promise<Result>;
 }
+
+/** Reads without a cache. */
+export const uncached: Session["cached"] = (_, read) => read();
 
 export type Limiter = Pick<RateLimiterAbstract, "consume" | "points">;
 
@@ -27,13 +37,6 @@ export interface WriteOptions {
 /** The database. A read sees all earlier commits. Everything throws CatalogError ServiceUnavailable. */
 export interface Store extends AsyncDisposable {
   readonly read: Session;
-  /**
-   * Returns the result of `read`, or that of an earlier call with the same key since the last commit. The caller must
-   * not change the result.
-   *
-   * @param read Derives its result from the content of this database alone.
-   */
-  cached<Result extends object>(key: string, read: () => Promise<Result>): Promise<Result>;
   /**
    * Runs `work` in a transaction and resolves when its changes are durable. If `work` throws, the transaction is rolled
    * back and the error is thrown. `work` must use only the session, must await each query, may share its commit with

@@ -32,8 +32,10 @@ const tablesNamed = defineQuery((db, { namespace, name }: ReturnType<typeof name
 );
 
 export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
-  const [row] = await tablesNamed(session, nameOf(identifier));
-  return row && { ...row, identifier, location: parseLocation(row.location) };
+  return session.cached(`table ${toPath(identifier)}`, async () => {
+    const [row] = await tablesNamed(session, nameOf(identifier));
+    return row && { ...row, identifier, location: parseLocation(row.location) };
+  });
 }
 
 /** Returns the table with this id; undefined if it was dropped. */

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { batchCreateTableVersions } from "../../service/operations/table-version.ts";
 import { createQueries, SqliteRecordsDialect } from "../../service/store/queries.ts";
+import { uncached } from "../../service/store/store.ts";
 import {
   commit,
   declareTable,
@@ -101,7 +102,11 @@ describe("BatchCreateTableVersions", () => {
     const db = createQueries(new SqliteRecordsDialect({ database: { prepare, close: () => undefined } }));
     const entries = Array(1_000).fill({ id: ["missing"], version: 1, manifest_path: "x" });
     const caller = { principal: { name: "any", grants: [] }, requestId: "any", body: new ReadableStream() };
-    const batch = batchCreateTableVersions({ entries } as never, { store: { read: { db } } } as never, caller);
+    const batch = batchCreateTableVersions(
+      { entries } as never,
+      { store: { read: { db, cached: uncached } } } as never,
+      caller,
+    );
     await expect(batch).rejects.toMatchObject({ kind: "TableNotFound" });
     // Each version would wait for a database connection and block requests of other clients.
     expect(begun).toBeLessThan(20);

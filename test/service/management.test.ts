@@ -378,7 +378,6 @@ function countingStore(store: Store, onRead: (length: number) => void): Store {
   };
   return {
     read: { ...store.read, db: store.read.db.withPlugin(plugin) },
-    cached: (key, read) => store.cached(key, read),
     write: (work, options) => store.write(work, options),
     createLimiter: (options) => store.createLimiter(options),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

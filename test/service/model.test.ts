@@ -147,7 +147,6 @@ async function startReplica(): Promise<Replica> {
   });
   const wrapStore = (store: Store): Store => ({
     read: store.read,
-    cached: (key, read) => store.cached(key, read),
     write: whileAlive((work, options) => store.write(work, options)) as Store["write"],
     createLimiter: (options) => store.createLimiter(options),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

@@ -111,7 +111,7 @@ describe("the SQLite store", () => {
     await using store = await openSqliteStore(file);
     await using other = await openSqliteStore(file);
     const list = (from: Store) =>
-      from.cached("list", async () => {
+      from.read.cached("list", async () => {
         reads += 1;
         return listChildNamespaces(from.read, [], "", 100);
       });
@@ -133,16 +133,16 @@ describe("the SQLite store", () => {
 
   test("caches neither a result during whose reading something was committed, nor a failure", async () => {
     await using store = await openSqliteStore(temporaryFile());
-    const during = await store.cached("list", async () => {
+    const during = await store.read.cached("list", async () => {
       const before = await listChildNamespaces(store.read, [], "", 100);
       await store.write((session) => insertNamespace(session, namespace("a")));
-      await store.cached("of another", async () => ["other"]);
+      await store.read.cached("of another", async () => ["other"]);
       return before;
     });
     expect(during).toEqual([]);
-    expect(await store.cached("list", async () => ["again"])).toEqual(["again"]);
-    await expect(store.cached("other", () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");
-    expect(await store.cached("other", async () => ["read"])).toEqual(["read"]);
+    expect(await store.read.cached("list", async () => ["again"])).toEqual(["again"]);
+    await expect(store.read.cached("other", () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+    expect(await store.read.cached("other", async () => ["read"])).toEqual(["read"]);
   });
 
   test("accepts writes again after the disk was full", async () => {

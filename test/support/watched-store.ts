@@ -11,7 +11,6 @@ export function watchedStore(
 ): Store {
   return {
     read: store.read,
-    cached: (key, read) => store.cached(key, read),
     write: async (work, options) => {
       let statements: string[] = [];
       const result = await store.write((session) => {
