@@ -70,6 +70,11 @@ def busy_workers(owner: int) -> list[int]:
     return descendants_of(owner, lambda arguments: re.match(r"ray::(?!IDLE|\w+Agent\b)", arguments[0]) is not None)
 
 
+def geneva_drivers(owner: int) -> list[int]:
+    """Returns the workers that run the drivers of Geneva's backfills."""
+    return descendants_of(owner, lambda arguments: arguments[0].startswith("ray::backfill.driver"))
+
+
 def ray_agents(owner: int) -> list[int]:
     """Returns the agents of the nodes, without which a raylet exits."""
     return descendants_of(owner, lambda arguments: re.match(r"ray::\w+Agent\b", arguments[0]) is not None)

@@ -7,7 +7,7 @@ import pytest
 from calls import ROWS, Calls, write_counted
 from catalog import Catalog, wait_until
 from jobs import backfill, values
-from processes import drivers_of, kill_all, processes_of, ray_folders, ray_heads
+from processes import drivers_of, geneva_drivers, kill_all, processes_of, ray_folders, ray_heads
 from runner import JOB_SECONDS, Runner, ended
 
 # The share of the rows that one interruption may cost.
@@ -64,7 +64,8 @@ def test_kills_of_each_part_a_cancellation_and_a_pause_of_the_catalog_recompute_
     killed(0.15, lambda: kill_all(drivers_of(job)))
     killed(0.3, kill_runner)
     killed(0.45, lambda: kill_all(ray_heads(runner.process.pid)))
-    killed(0.55, lambda: catalog.post(f"/management/v1/job/{job}/cancel"))
+    killed(0.5, lambda: kill_all(geneva_drivers(runner.process.pid)))
+    killed(0.6, lambda: catalog.post(f"/management/v1/job/{job}/cancel"))
     wait_until(lambda: not drivers_of(job), "the end of the job's process", seconds=JOB_SECONDS)
     retried = catalog.post(f"/management/v1/job/{job}/retry")["job_id"]
     # The next attempt has begun to compute, and has more to do.

@@ -33,7 +33,7 @@ def clean_up(job: Job, report: Report) -> Result:
     kept = _kept(dataset, [version for version, _ in versions], job)
     before_millis = expiry_millis(job, time.time())
     deletable = sorted(version for version, millis in versions if version not in kept and millis < before_millis)
-    result = {"versions_deleted": len(deletable), "bytes_removed": 0, "source_version": dataset.version}
+    result = {"versions_deleted": len(deletable), "source_version": dataset.version, "bytes_before": _bytes_of(dataset)}
     busy = open_jobs(job, dataset.schema)
     if busy:
         print(f"files without a version and checkpoints stay, because jobs are open: {', '.join(busy)}", flush=True)
@@ -42,13 +42,20 @@ def clean_up(job: Job, report: Report) -> Result:
         present = {version for version, _ in versions} - set(deletable)
         which: dict[str, Any] = {"versions": [each for each in range(1, deletable[-1] + 1) if each not in present]}
     elif busy:
-        return result
+        return {**result, "bytes_after": result["bytes_before"]}
     else:
         which = {"older_than": NO_VERSIONS}
     stats = dataset.cleanup_old_versions(**which, error_if_tagged_old_versions=False)
     files = (stats.data_files_removed, stats.transaction_files_removed, stats.index_files_removed)
-    result |= {"bytes_removed": stats.bytes_removed, "files_removed": sum(files) + stats.deletion_files_removed}
-    return result if busy else {**result, **delete_checkpoints(job, dataset.schema)}
+    result["files_removed"] = sum(files) + stats.deletion_files_removed
+    if not busy:
+        result |= delete_checkpoints(job, dataset.schema)
+    return {**result, "bytes_after": _bytes_of(dataset)}
+
+
+def _bytes_of(dataset: Any) -> int:
+    """Returns the size of all files in the folder of a table, whether a version refers to them or not."""
+    return sum(sum(batch["size_bytes"].to_pylist()) for batch in dataset.all_files())
 
 
 def _require_agreeing_clocks(job: Job, now_seconds: float) -> None:
