@@ -1,34 +1,24 @@
 import { delimiterFor, type Identifier, jobTitle } from "@tiltyard/protocol";
 import type { AnswerTo, JobSummary } from "./api.ts";
-import { may } from "./caller.ts";
 import { computationOf } from "./computed-columns.tsx";
 import { nameOf } from "./format.ts";
 import { type Edge, Graph, type Node } from "./graph.tsx";
-import { useCall } from "./queries.ts";
+import { useCall, useJobsOf } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import { viewSourceOf } from "./schema.tsx";
 import { Empty, Hint, Loaded, Mono, Section, Status, Table, Time, unsupported } from "./view.tsx";
 
 type TableSchema = NonNullable<AnswerTo<"describeTable">["schema"]>;
 
-const jobsMax = 200;
-
 /** The source of a table, its computed columns with their inputs, and its views. */
 export function Lineage({ id, caller }: PageProps) {
   const described = useCall("describeTable", { id, load_detailed_metadata: true, check_declared: true });
   const views = useCall("listTableViews", { id });
-  const namespace = id.slice(0, -1);
-  const { data: listed } = useCall(
-    "listJobs",
-    { id: namespace, table: id.join(delimiterFor(namespace)), limit: jobsMax },
-    { enabled: may(caller, "reader", namespace) },
-  );
+  const jobs = useJobsOf(id, caller);
   return (
     <Loaded query={described} instead={unsupported}>
       {({ schema }) => (
-        <Loaded query={views}>
-          {(answer) => <Found id={id} schema={schema} views={answer.views} jobs={listed?.jobs ?? []} />}
-        </Loaded>
+        <Loaded query={views}>{(answer) => <Found id={id} schema={schema} views={answer.views} jobs={jobs} />}</Loaded>
       )}
     </Loaded>
   );

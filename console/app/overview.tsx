@@ -1,11 +1,11 @@
-import type { Identifier } from "@tiltyard/protocol";
+import { type Identifier, managementContracts } from "@tiltyard/protocol";
 import { type AnswerTo, call } from "./api.ts";
 import { may } from "./caller.ts";
 import { ComputedColumns, type FieldOf, useJobOpener } from "./computed-columns.tsx";
 import { ago, amount, bytes, counted, dateAndTime, nameOf } from "./format.ts";
 import { Principal, whatChanged } from "./history.tsx";
 import { IndexFields, Policy } from "./policy.tsx";
-import { useAction, useCall } from "./queries.ts";
+import { useAction, useCall, useJobsOf } from "./queries.ts";
 import { linkTo, type PageProps } from "./routes.ts";
 import {
   Empty,
@@ -41,7 +41,7 @@ export function Overview({ id, caller }: PageProps) {
         const columns = schema?.fields ?? [];
         return (
           <>
-            <Health id={id} />
+            <Health id={id} caller={caller} />
             <LastCommit id={id} />
             {mayWrite && <Actions id={id} columns={columns} />}
             <Section title="Indices">
@@ -58,15 +58,25 @@ export function Overview({ id, caller }: PageProps) {
   );
 }
 
-function Health({ id }: { readonly id: Identifier }) {
+function Health({ id, caller }: Pick<PageProps, "id" | "caller">) {
   const stats = useCall("getTableStats", { id });
   const { data: described } = useCall("describeTable", { id, load_detailed_metadata: true, check_declared: true });
+  const cleanUp = useJobsOf(id, caller).find(
+    ({ operation, status }) => operation === managementContracts.cleanUpTable.operationId && status === "Succeeded",
+  );
   return (
     <Loaded query={stats} instead={(error) => <Note>{sentence(error instanceof Error ? error.message : "")}</Note>}>
       {({ num_rows, total_bytes, fragment_stats: { num_fragments, num_small_fragments } }) => (
         <div class="figures">
           <Figure name="Rows" value={counted(num_rows)} />
           <Figure name="Size" value={bytes(total_bytes)} />
+          {cleanUp && (
+            <Figure
+              name={`All files at the clean-up ${ago(cleanUp.updated_at_millis)}`}
+              value={bytes(cleanUp.result.bytes_after ?? 0)}
+              hint={`${bytes(cleanUp.result.bytes_before ?? 0)} before it`}
+            />
+          )}
           <Figure
             name="Fragments"
             value={counted(num_fragments)}

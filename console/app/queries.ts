@@ -6,8 +6,10 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/preact-query";
+import { delimiterFor, type Identifier } from "@tiltyard/protocol";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { type AnswerTo, ApiError, call, type OperationName, type RequestTo } from "./api.ts";
+import { type AnswerTo, ApiError, call, type JobSummary, type OperationName, type RequestTo } from "./api.ts";
+import { type Caller, may } from "./caller.ts";
 import { announce, messageOf, readForm } from "./view.tsx";
 
 /** The maximum number of empty pages that a list skips without a click. */
@@ -64,6 +66,19 @@ export function useCall<Name extends OperationName>(
     queryFn: ({ signal }) => call(name, request, signal),
     ...options,
   });
+}
+
+const jobsOfTableMax = 200;
+
+/** Lists the latest jobs on a table; none for a caller who may not read jobs. */
+export function useJobsOf(id: Identifier, caller: Caller): readonly JobSummary[] {
+  const namespace = id.slice(0, -1);
+  const { data } = useCall(
+    "listJobs",
+    { id: namespace, table: id.join(delimiterFor(namespace)), limit: jobsOfTableMax },
+    { enabled: may(caller, "reader", namespace) },
+  );
+  return data?.jobs ?? [];
 }
 
 /** The operations that list something page by page. */

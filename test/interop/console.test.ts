@@ -20,7 +20,7 @@ import { parseLocation } from "../../service/storage/location.ts";
 import { findJobById, updateJob } from "../../service/store/jobs.ts";
 import { openStore } from "../../service/store/open.ts";
 import { insertTable } from "../../service/store/tables.ts";
-import { beginAttempt, heartbeat } from "../support/attempts.ts";
+import { beginAttempt, finishAttempt, heartbeat } from "../support/attempts.ts";
 import { commit, pathOf, startTestCatalog, type TestCatalog, type TestTable } from "../support/catalog.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { functionColumns, registerFunction } from "../support/functions.ts";
@@ -386,6 +386,10 @@ describe("a table", () => {
     const id = await createScenes("healthy");
     await catalog.call("createTableScalarIndex", { id, column: "id", index_type: "BTREE" });
     await catalog.call("deleteFromTable", { id, predicate: "id = 1" });
+    const { job_id: cleanUp } = (await catalog.call("cleanUpTable", { id })).body;
+    await beginAttempt(catalog, cleanUp);
+    const result = { bytes_before: 3 * 1024, bytes_after: 2 * 1024 };
+    await finishAttempt(catalog, cleanUp, { status: "Succeeded", result });
     const { page, complaints } = await signedIn();
     await visit(page, "table/studio/healthy");
     const figure = (name: string) => page.locator(".figure").filter({ hasText: name });
@@ -395,6 +399,8 @@ describe("a table", () => {
     await figure("Size")
       .getByText(/^[\d.]+ KiB$/)
       .waitFor();
+    await figure("All files at the clean-up just now").getByText("2.0 KiB", { exact: true }).waitFor();
+    await figure("All files").getByText("3.0 KiB before it", { exact: true }).waitFor();
     await figure("Fragments")
       .getByText(/^\d small$/)
       .waitFor();
