@@ -9,6 +9,7 @@ import {
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import { jsonOrUndefined } from "../domain/page.ts";
+import { problemOfEntryPoint } from "./entry-point.ts";
 
 type Request = RequestOf<RemoteContracts["createFunction"]>;
 
@@ -50,7 +51,10 @@ export function parseRegistration(request: Request) {
     );
   const bytes = Buffer.from(content.data, "base64");
   if (digest !== sha256(bytes)) throw invalid(`artifact.digest: must be the SHA-256 of the source, ${sha256(bytes)}`);
-  requireEntry(kind === "python_bundle" ? entryOf(bytes) : decode(bytes), entrypoint);
+  const source = kind === "python_bundle" ? entryOf(bytes) : decode(bytes);
+  const parameters = signature.inputs.map(({ name }) => name);
+  const problem = problemOfEntryPoint(source, entrypoint, parameters);
+  if (problem !== undefined) throw invalid(`artifact.content: ${problem}`);
   const env = Object.entries(runtime.env ?? {}).toSorted(([one], [other]) => (one < other ? -1 : 1));
   const variables = [...env.map(([name]) => name), ...secret_bindings.map(({ variable }) => variable)];
   const repeated = variables.find((name, index) => variables.indexOf(name) < index);
@@ -112,12 +116,6 @@ function decode(bytes: Buffer): string {
   } catch {
     throw invalid("artifact.content: the source is not UTF-8");
   }
-}
-
-/** Requires a definition of the entry point. Only the job itself parses Python. */
-function requireEntry(source: string, entrypoint: string): void {
-  if (new RegExp(`^(def|class) +${entrypoint}\\b`, "m").test(source)) return;
-  throw invalid(`artifact.entrypoint: the source defines no function or class ${entrypoint}`);
 }
 
 function sha256(content: string | Buffer): string {

@@ -153,10 +153,71 @@ describe("a Function", () => {
     ["an entry point that is no name", 400, "artifact.entrypoint", { artifact: { entrypoint: "f|g" } }],
     ["a source that is not UTF-8", 400, "UTF-8", { source: Buffer.from([0xff, 0xfe]) }],
     ["a source above 1 MiB", 400, "at most 1 MiB", { source: `def f(): pass\n#${" ".repeat(1024 * 1024)}` }],
+    ...(
+      [
+        ["def f(value: float -> float:\n    return value\n", "line 1: the definition of f is not valid"],
+        ["import a\n\n\ndef f(value)\n    return value\n", "line 4: the definition of f is not valid"],
+        ["def f(value):\nreturn value\n", "is not valid Python"],
+        ["class f:\n    def __call__(self, value=):\n        return value\n", "line 2:"],
+        [
+          "'''\nclass f: pass\n'''\ndef f(value: pa.Table):\n    return 1\n",
+          "line 4: the parameter value has the annotation pa.Table",
+        ],
+        [
+          "def f(\n    value: pa.ChunkedArray,\n):\n    pass\n",
+          "line 2: the parameter value has the annotation pa.ChunkedArray",
+        ],
+        ["def f(value: 'pa.Array | None'):\n    pass\n", "has the annotation pa.Array | None"],
+        ["class f:\n    def __call__(self, value: Optional[Array]):\n        pass\n", "line 2: the parameter value"],
+      ] as const
+    ).map(([source, text]): [string, number, string, FunctionRegistration] => [
+      `the source ${JSON.stringify(source)}`,
+      400,
+      text,
+      { source },
+    ]),
+    ...["a: pa.Array, b: int", "a: int, b: Array", "a: pa.RecordBatch, b: pa.RecordBatch"].map(
+      (parameters): [string, number, string, FunctionRegistration] => [
+        `the parameters ${parameters}`,
+        400,
+        "Use pyarrow.Array for all parameters",
+        {
+          source: `def f(${parameters}):\n    pass\n`,
+          signature: { inputs: [field("a", "utf8"), field("b", "utf8")] },
+        },
+      ],
+    ),
     ["a bundle without its entry", 400, "user_function.py", { source: "{}", artifact: { kind: "python_bundle" } }],
   ])("is refused with %s", async (_, status, text, definition) => {
     const { error } = await catalog.call("createFunction", { id: ["refused"], ...functionRegistration(definition) });
     expect(error).toMatchObject({ status, detail: expect.stringContaining(text) });
+  });
+
+  test.each<[what: string, source: string]>([
+    [
+      "decorators and types of one value",
+      "@decorated(lambda x: 1.)\ndef f(value: Annotated[float, pa.float64()]):\n    return (yield)\n",
+    ],
+    [
+      "parameters of types",
+      "def f[T: float = int](value: T, *args: *Ts, other=lambda x, /: 1., **more):\n    return t'{value}'\n",
+    ],
+    [
+      "comments and positional parameters",
+      "def f(other: int = value, /, *, value: pa.Array): # )\n# a comment\n\n    return x[*value]\n",
+    ],
+    [
+      "a class with a match statement",
+      "class f(Base[*Ts], metaclass=M):\n    '''def f('''\n\n    def __call__(self, value: 'pa.RecordBatch'):\n        match value:\n            case [*x, _]: pass\n",
+    ],
+    ["an inherited method", "class f(WithCall): ...\n"],
+    ["any parameters", "def f(**values): return 1.\n"],
+    ["arrays of numpy", "def f(a, value: np.ndarray | list[pa.float32()] = None): print('''\ndef g(''')\n"],
+    ["a long class", `class f:\n    x = '${"x".repeat(2 ** 16 - 60)}'\n    def __call__(self, other, value): pass\n`],
+    ["brackets of many levels", `def f(value):\n    return ${"(".repeat(2 ** 19)}${")".repeat(2 ** 19 - 50)}`],
+  ])("may have %s", async (_, source) => {
+    const { status } = await catalog.call("createFunction", { id: ["parsed"], ...functionRegistration({ source }) });
+    expect(status).toBe(200);
   });
 
   test("needs a name that LanceDB's clients accept, and a namespace", async () => {
