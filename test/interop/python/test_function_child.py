@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from catalog import wait_until
 from tiltyard.job.function_child import MODULE, FunctionFailure, Start
-from tiltyard.job.function_process import FunctionProcess, Limits, schema_text
+from tiltyard.job.function_process import FunctionProcess, schema_text
 
 NUMBER = pa.field("value", pa.float64(), nullable=False)
 FEATURES = pa.struct([pa.field("upper", pa.string()), pa.field("size", pa.int64(), nullable=False)])
@@ -31,9 +31,9 @@ def run():
     '''Starts functions and ends their processes.'''
     running = []
 
-    def started(source: str, *args, environment=None, limits=None, secrets=None, **others) -> FunctionProcess:
+    def started(source: str, *args, environment=None, secrets=None, start_seconds_max=600.0, **others) -> FunctionProcess:
         given = start(source, *args, **others)
-        process = FunctionProcess(given, environment or {}, limits or Limits(), secrets or {})
+        process = FunctionProcess(given, environment or {}, start_seconds_max, secrets or {})
         running.append(process)
         return process
 
@@ -65,7 +65,7 @@ def f(value: float) -> float:
 
 def test_a_function_of_arrays_gets_an_array_for_each_parameter(run):
     source = '''
-def f(value: pa.Array, other: pa.Array) -> pa.Array:
+def f(value: pa.Array, other: "pa.Array") -> pa.Array:
     import pyarrow.compute as pc
     if len(value) < 1024:
         raise KeyError("too few")
@@ -262,10 +262,9 @@ def test_a_function_that_cannot_be_used_is_an_error_in_a_sentence(run, source, t
     assert told in str(failed.value)
 
 
-def test_a_function_that_hangs_is_killed(run):
-    process = run("def f(value: float): import time; time.sleep(600)", limits=Limits(call_seconds=0.5))
-    with pytest.raises(FunctionFailure, match="the process of f version 1 did not answer within 0.5 seconds"):
-        process.compute(rows(1.0))
+def test_a_function_whose_start_hangs_is_killed(run):
+    with pytest.raises(FunctionFailure, match="the process of f version 1 did not start within 0.5 seconds"):
+        run("import threading; threading.Event().wait()", start_seconds_max=0.5)
 
 
 @pytest.mark.parametrize(

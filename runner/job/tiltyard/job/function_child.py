@@ -264,7 +264,8 @@ def _style_of(function: Any, start: Start) -> Style:
 
 def _last_name(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return text.strip().rsplit(".", 1)[-1]
+    # Under postponed evaluation, an annotation that is text itself keeps its quotes.
+    return text.strip().strip("'\"").rsplit(".", 1)[-1]
 
 
 def _as_array(returned: Any, kind: Any) -> Any:

@@ -15,26 +15,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, BinaryIO, cast
 
 from tiltyard.job import function_child as child
 
-# The time for one request: of a module with its models, and of a call's rows, which are at most those of some seconds.
+# The time to load a module and its models. Calls have no limit except the timeout of the job.
 START_SECONDS_MAX = 1_800.0
-CALL_SECONDS_MAX = 3_600.0
 END_SECONDS_MAX = 10.0
 STDERR_LINES = 10
 LINE_LENGTH_MAX = 1_000
 # The bytes of the rows of one request, much less than those of a frame.
 REQUEST_BYTES = 2**26
-
-
-@dataclass(frozen=True)
-class Limits:
-    start_seconds: float = START_SECONDS_MAX
-    call_seconds: float = CALL_SECONDS_MAX
 
 
 class ProcessEnded(child.FunctionFailure):
@@ -53,13 +46,12 @@ class FunctionProcess:
         self,
         start: child.Start,
         environment: Mapping[str, str],
-        limits: Limits = Limits(),
+        start_seconds_max: float = START_SECONDS_MAX,
         secrets: Mapping[str, str] = MappingProxyType({}),
         python: str = sys.executable,
     ) -> None:
         self._title = start.title
         self._redaction = child.Redaction(secrets.values())
-        self._limits = limits
         self._folder = tempfile.TemporaryDirectory(prefix="tiltyard-function-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [python, "-I", os.path.abspath(child.__file__)],
@@ -75,7 +67,19 @@ class FunctionProcess:
         self._printer = threading.Thread(target=self._print, daemon=True)
         self._printer.start()
         request = {**asdict(start), "secrets": list(secrets)}
-        self._request(child.START, json.dumps(request).encode(), limits.start_seconds, child.READY)
+        # A child that does not start in time is killed, which ends the read.
+        timer = threading.Timer(start_seconds_max, self._kill_group)
+        timer.daemon = True
+        timer.start()
+        begun = time.monotonic()
+        try:
+            self._request(child.START, json.dumps(request).encode(), child.READY)
+        except ProcessEnded:
+            if time.monotonic() - begun < start_seconds_max:
+                raise
+            raise self._broken(f"did not start within {start_seconds_max:g} seconds") from None
+        finally:
+            timer.cancel()
 
     def compute(self, rows: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Returns an array with a value for each row of a batch, and the errors with the positions of their rows."""
@@ -87,7 +91,7 @@ class FunctionProcess:
         for first in range(0, max(1, rows.num_rows), step):
             part = rows.slice(first, step)
             payload = child.as_bytes(part)
-            answer = self._request(child.CALL, payload, self._limits.call_seconds, child.VALUES)
+            answer = self._request(child.CALL, payload, child.VALUES)
             try:
                 batch = child.as_batch(answer)
                 found = json.loads(batch.schema.metadata[child.ERRORS])
@@ -116,23 +120,14 @@ class FunctionProcess:
     def _requests(self) -> BinaryIO:
         return cast(BinaryIO, self._process.stdin)
 
-    def _request(self, kind: bytes, payload: bytes, seconds: float, expected: bytes) -> bytes:
-        # A child that does not answer in time is killed, which ends the read.
-        timer = threading.Timer(seconds, self._kill_group)
-        timer.daemon = True
-        timer.start()
-        asked_at = time.monotonic()
+    def _request(self, kind: bytes, payload: bytes, expected: bytes) -> bytes:
         try:
             child.write_frame(self._requests, kind, payload)
             answered, answer = child.read_frame(cast(BinaryIO, self._process.stdout))
         except ValueError as error:
             raise self._broken(f"broke its pipe: {error}") from None
         except (EOFError, OSError):
-            if time.monotonic() - asked_at >= seconds:
-                raise self._broken(f"did not answer within {seconds:g} seconds") from None
             raise self._ended() from None
-        finally:
-            timer.cancel()
         if answered == child.FAILED:
             self._kill()
             raise child.FunctionFailure(self._redaction.of(answer.decode()))
