@@ -31,7 +31,9 @@ def run():
     '''Starts functions and ends their processes.'''
     running = []
 
-    def started(source: str, *args, environment=None, secrets=None, start_seconds_max=600.0, **others) -> FunctionProcess:
+    def started(
+        source: str, *args, environment=None, secrets=None, start_seconds_max=600.0, **others
+    ) -> FunctionProcess:
         given = start(source, *args, **others)
         process = FunctionProcess(given, environment or {}, start_seconds_max, secrets or {})
         running.append(process)

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import hashlib
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -79,6 +80,38 @@ def test_a_python_that_the_machine_does_not_have_is_named(folder, monkeypatch):
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(folder))
     with pytest.raises(FunctionFailure, match=rf"No interpreter found for Python {ANOTHER}"):
         resolved(TITLE, ANOTHER, [])
+
+
+def found_python(monkeypatch) -> str | None:
+    """Returns a minor version of Python on this machine that is not that of the runner. Pyenv's shims only find the
+    versions that its user has selected."""
+    folders = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/*/bin")
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    for version in sorted({"3.10", "3.11", "3.12", "3.13"} - {OWN}, reverse=True):
+        with contextlib.suppress(FunctionFailure):
+            _uv(["python", "find", version], "", "")
+            return version
+    return None
+
+
+def test_a_function_with_packages_runs_in_another_python_of_the_machine(monkeypatch):
+    version = found_python(monkeypatch)
+    if version is None:
+        pytest.skip("this machine has one minor version of Python")
+    source = """
+def f(value: int) -> str:
+    import sys
+    import numpy
+    return f"{sys.version_info.major}.{sys.version_info.minor} {numpy.arange(value).sum()}"
+"""
+    environment = Environment(resolved(TITLE, version, ["numpy"]))
+    output = schema_text(pa.schema([pa.field("value", pa.string())]))
+    process = FunctionProcess(
+        Start(TITLE, "f", {f"{MODULE}.py": source}, ["value"], {}, output), {}, python=environment.python
+    )
+    assert process.compute(pa.record_batch({"value": [4]}))[0].to_pylist() == [f"{version} 6"]
+    process.close()
+    environment.close()
 
 
 def test_bake_installs_the_packages_and_leaves_nothing(folder, capsys):
