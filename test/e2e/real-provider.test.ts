@@ -2,7 +2,7 @@
  * A stack under Pulumi's real Kubernetes provider, of which only a version before 4.29 is a Go module. The build needs
  * many minutes, so the tests only run with TILTYARD_E2E_REAL_PROVIDER=1.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runnerName } from "../../platform/agreed-values.ts";
@@ -15,7 +15,11 @@ import { until } from "./until.ts";
 
 const namespace = "tiltyard-e2e-real";
 const catalogNamespace = `${namespace}-catalog`;
+const renamed = `${namespace}-renamed`;
+const operatorVersion = "1.7.0";
 const isAsked = isOurs && isRealProviderAsked;
+/** KubeRay's own chart, which no Go module contains, in a folder with charts. */
+const ownChart = join(process.env.TILTYARD_E2E_CHARTS ?? "", "kuberay-operator");
 if (!isAsked) process.stderr.write("e2e: left out: the real provider, without TILTYARD_E2E_REAL_PROVIDER=1\n");
 
 describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {
@@ -33,9 +37,15 @@ describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {
     process.env.PATH = pathBefore;
   });
 
-  test("is created with a Helm release, and then has no changes", async () => {
+  test("is created with a Helm release and KubeRay's definitions, and then has no changes", async () => {
     const { api } = cluster();
+    const definition = ["apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayjobs.ray.io"] as const;
+    // Another manager owns the field then, which the annotation `pulumi.com/patchForce` overrides.
+    const outdate = [{ op: "replace", path: "/spec/versions/0/additionalPrinterColumns/0/name", value: "outdated" }];
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition[2]}`;
+    await api.request("PATCH", path, outdate, "application/json-patch+json");
     expect(Object.keys(await stack.up(settings()))).toEqual(["create"]);
+    expect((await api.get(...definition)).spec.versions[0].additionalPrinterColumns[0].name).toBe("job status");
     // The stand-in of the provider records its calls.
     expect(stack.record.filter(({ provider }) => provider === "kubernetes")).toEqual([]);
     const { status } = await api.get("apps/v1", "Deployment", "kuberay-operator", namespace);
@@ -116,10 +126,31 @@ describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {
     expect(await role(`${namespace}-ray`)).toBeUndefined();
   });
 
+  test("moves its operator and its rights when its namespace is renamed, and leaves its catalog in place", async () => {
+    const { api } = cluster();
+    const operatorIn = (where: string) =>
+      api.find({
+        ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "kuberay-operator", namespace: where } },
+      });
+    const claim = async () =>
+      (await api.get("v1", "PersistentVolumeClaim", "tiltyard-catalog", catalogNamespace)).metadata.uid;
+    const before = await claim();
+    const catalog = { image: `${catalogImage}:2`, namespace: catalogNamespace };
+    const moved = { ...settings(catalog), namespace: renamed, serviceAccount: "tiltyard-e2e-renamed" };
+    // The operator of the former namespace still exists during the preview.
+    expect(await stack.preview(moved)).toMatchObject({ replace: expect.any(Number) });
+    await stack.up(moved);
+    expect(await operatorIn(namespace)).toBeUndefined();
+    expect((await operatorIn(renamed))?.status.readyReplicas).toBe(1);
+    expect(await releases()).toEqual([]);
+    expect(await claim()).toBe(before);
+    expect(Object.keys(await stack.preview(moved))).toEqual(["same"]);
+  });
+
   test("leaves only its namespaces and its volume", async () => {
     const { api } = cluster();
     await stack.destroy();
-    expect(await releases()).toEqual([]);
+    expect(await releases(renamed)).toEqual([]);
     const label = "tiltyard.dev/stack=organization.tiltyard.real";
     const kinds = [
       ["v1", "Service"],
@@ -139,13 +170,20 @@ describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {
     return folderOf(cluster(), "kuberay-operator");
   }
 
-  /** Writes a small chart with the name and the label of KubeRay's own, which no registry here has. */
+  /** Copies KubeRay's own chart, or writes a small one with its name, its label and its resource definitions. */
   function writeChart(): void {
     const folder = chartFolder();
+    if (existsSync(ownChart)) cpSync(ownChart, folder, { recursive: true });
+    else writeSmallChart(folder);
+    // The API server needs many seconds for each whole schema.
+    cpSync(join(cluster().tools.kuberay, "crds"), join(folder, "crds"), { recursive: true });
+  }
+
+  function writeSmallChart(folder: string): void {
     mkdirSync(join(folder, "templates"), { recursive: true });
     writeFileSync(
       join(folder, "Chart.yaml"),
-      "apiVersion: v2\nname: kuberay-operator\nversion: 1.7.0\ndescription: an operator of the tests\n",
+      `apiVersion: v2\nname: kuberay-operator\nversion: ${operatorVersion}\ndescription: an operator of the tests\n`,
     );
     writeFileSync(
       join(folder, "templates/deployment.yaml"),
@@ -174,7 +212,7 @@ spec:
       kubeconfig: cluster().kubeconfigPath,
       namespace,
       serviceAccount: `${namespace}-ray`,
-      operator: { chart: chartFolder(), version: "1.7.0" },
+      operator: { chart: chartFolder(), version: operatorVersion, crds: true },
       catalog: { image: `${catalogImage}:1`, ...catalog },
       ...more,
     };
@@ -192,8 +230,8 @@ spec:
     return cluster().api.list("v1", "ConfigMap", catalogNamespace, `app.kubernetes.io/name=${runnerName}`);
   }
 
-  async function releases() {
-    const secrets = await cluster().api.list("v1", "Secret", namespace, "owner=helm");
+  async function releases(where = namespace) {
+    const secrets = await cluster().api.list("v1", "Secret", where, "owner=helm");
     return secrets.map(({ metadata }) => metadata.name).toSorted();
   }
 });
