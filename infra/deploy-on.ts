@@ -8,6 +8,7 @@ import { RayPlatform } from "./components/ray/ray-platform.ts";
 import { Runner, type RunnerArgs } from "./components/runner/runner.ts";
 import type { ExistingConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
+import { backupsBucket } from "./settings/catalog-settings.ts";
 
 export interface Foundation {
   readonly cluster: Cluster;
@@ -39,8 +40,8 @@ export function createPlatform(
   options: pulumi.ComponentResourceOptions = {},
 ): RayPlatform {
   const { namespace, serviceAccount, operator, monitoring, rayLogs, quota, teams, kueue, chartValues } = config;
+  const { deleteNamespace } = config;
   const { allowedNamespaces, bucketAccess } = config.ray;
-  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
   const args = {
     ...{ cluster, namespace, serviceAccount, operator, definitions, deleteNamespace, monitoring, rayLogs, quota },
     ...{ teams, kueue, chartValues, allowedNamespaces, bucketAccess },
@@ -55,9 +56,9 @@ export function createCatalog(
   options: pulumi.ComponentResourceOptions = {},
 ): Catalog {
   const { enabled, ...settings } = config.catalog;
-  const deleteNamespace = "deleteNamespace" in config && config.deleteNamespace;
+  const { deleteNamespace, monitoring } = config;
   const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
-  const own = { deleteNamespace, deletionProtection, monitoring: config.monitoring };
+  const own = { deleteNamespace, deletionProtection, monitoring };
   return new Catalog(name, { ...own, ...settings, ...foundation }, options);
 }
 
@@ -83,7 +84,5 @@ export function existingCluster(
   config: ExistingConfig & Pick<ExistingClusterArgs, "deployment">,
   options?: pulumi.ComponentResourceOptions,
 ) {
-  const { litestream } = config.catalog;
-  const backups = typeof litestream === "object" ? litestream.bucket : undefined;
-  return new ExistingCluster(name, { ...config, backups }, options);
+  return new ExistingCluster(name, { ...config, backups: backupsBucket(config.catalog) }, options);
 }

@@ -63,7 +63,7 @@ export function cloudTaint({ key, value, effect }: Taint) {
 
 const poolName = z
   .string()
-  .regex(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 32 at most");
+  .regex(/^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$/, "must be at most 32 lower-case letters, digits and dashes");
 
 const Pool = z.strictObject({
   name: poolName,
@@ -76,11 +76,11 @@ const Pool = z.strictObject({
   memoryGb: z.int().positive().optional(),
   gpus: z.int().nonnegative().default(0),
   gpuType: z.string().optional(),
-  diskGb: z.int().min(30, "must be 30 at least: Ray images are large").default(100),
+  diskGb: z.int().min(30, "must be at least 30: Ray images are large").default(100),
   spot: z.boolean().default(false),
   min: z.int().nonnegative().default(0),
   max: z.int().positive().default(10),
-  zones: z.array(z.string()).nonempty("must name one zone at least").optional(),
+  zones: z.array(z.string()).nonempty("must name at least one zone").optional(),
   labels: labels.default({}),
   taints: z.array(Taint).optional(),
   diskType: z.string().optional(),
@@ -131,11 +131,11 @@ export const NodePools = z.array(Pool).superRefine((pools, context) => {
         problem([index, "labels", key], "must not be a label of kubernetes.io or k8s.io, which clouds set themselves");
     if (gpus > 0 && role !== "workerGpu")
       problem([index, "role"], `a pool with GPUs needs the role workerGpu, not ${role}`);
-    if (role === "workerGpu" && gpus === 0) problem([index, "gpus"], "a workerGpu pool needs 1 GPU at least");
+    if (role === "workerGpu" && gpus === 0) problem([index, "gpus"], "a workerGpu pool needs at least 1 GPU");
     if (max < min) problem([index, "max"], `is ${max}, less than min, which is ${min}`);
     if (pool.optional && role !== "workerGpu")
       problem([index, "optional"], `a pool with the role ${role} must not be optional: every job needs one`);
-    if (role === "core" && min === 0) problem([index, "min"], "a core pool needs 1 node at least");
+    if (role === "core" && min === 0) problem([index, "min"], "a core pool needs at least 1 node");
     if ((machineType === undefined) === (cpus === undefined))
       problem([index, "machineType"], "requires either machineType, or cpus and memoryGb");
     if (cpus !== undefined && memoryGb === undefined) problem([index, "memoryGb"], "is required with cpus");
@@ -167,7 +167,7 @@ export function resolvePools(
           "autoscaler uses an available one",
       );
     const architecture = architectureOf(machineType, cloud);
-    if (machineTypes.some((each) => architectureOf(each, cloud) !== architecture))
+    if (cloud === "eks" && machineTypes.some((each) => architectureOf(each, cloud) !== architecture))
       problems.push(`nodePools.${index}.machineType: must be machines of one architecture: ${machineTypes.join(", ")}`);
     if (cloud === "gke" && gpus > 0 && gpuType === undefined)
       problems.push(`nodePools.${index}.gpuType: is required on gke, e.g. nvidia-l4`);

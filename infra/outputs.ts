@@ -7,6 +7,7 @@ import type { PlatformParts, RayPlatform } from "./components/ray/ray-platform.t
 import type { Runner } from "./components/runner/runner.ts";
 import type { StackConfig } from "./config.ts";
 import type { NodeRole } from "./node-pools.ts";
+import { createsDatabase } from "./settings/catalog-settings.ts";
 import { fileFolder } from "./settings/setting-types.ts";
 
 /** The outputs in the program. Some are known only after the deployment. */
@@ -122,7 +123,7 @@ function keptOnDestroy({ config, cluster, database, catalog }: Deployed): Output
     ...(bucket !== undefined || keepData ? [cluster.services.bucketUri] : []),
     ...(catalog?.backupsUri !== undefined && hasOwnBackups ? [catalog.backupsUri] : []),
     ...(finalSnapshot !== undefined ? [pulumi.interpolate`snapshot ${finalSnapshot} of RDS`] : []),
-    ...(catalog !== undefined && config.variant === "gke" && config.catalog.database === "postgres"
+    ...(catalog !== undefined && config.variant === "gke" && createsDatabase(config.catalog)
       ? ["the final backup of the Cloud SQL instance, for 30 days"]
       : []),
   ];

@@ -20,7 +20,9 @@ export const Memory = z
   .transform((given, context) => {
     const bytes = amountOf(given);
     if (bytes >= memoryBytesMin) return typeof given === "number" ? String(given) : given;
-    const problem = Number.isNaN(bytes) ? "must be a quantity such as 8Gi" : "is too little for Ray: 1Gi at least";
+    const problem = Number.isNaN(bytes)
+      ? "must be a quantity such as 8Gi"
+      : "is too little for Ray, which needs at least 1Gi";
     context.addIssue({ code: "custom", message: `${problem}, or a number of bytes, not ${given}` });
     return z.NEVER;
   });
@@ -30,4 +32,4 @@ const memoryBytesMin = 2 ** 30;
 /** An amount of disk: a Kubernetes quantity such as `50Gi`. The minimum excludes a forgotten unit. */
 export const Storage = z
   .string("must be a quantity such as 50Gi")
-  .refine((given) => amountOf(given) >= 2 ** 30, "must be a quantity of 1Gi at least, such as 50Gi");
+  .refine((given) => amountOf(given) >= 2 ** 30, "must be a quantity of at least 1Gi, such as 50Gi");

@@ -13,7 +13,7 @@ const objectName = (lengthMax: number) =>
     .string({ error: ({ input }) => (input === undefined ? "is required" : undefined) })
     .regex(
       new RegExp(`^[a-z]([-a-z0-9]{0,${lengthMax - 2}}[a-z0-9])?$`),
-      `must be lower-case letters, digits and dashes, begin with a letter, ${lengthMax} characters at most`,
+      `must be at most ${lengthMax} lower-case letters, digits and dashes, and begin with a letter`,
     );
 
 /**

@@ -202,9 +202,16 @@ export const CatalogOnEks = onCloud("s3", createdDatabase).extend(ofCreatedDatab
  * a move to PostgreSQL, the backups remain.
  */
 export const backedUp = <Schema extends typeof CatalogOnGke | typeof CatalogOnEks>(schema: Schema) =>
-  z.preprocess((given) => (isMap(given) && isOnSqlite(given) ? { litestream: true, ...given } : given), schema);
+  z.preprocess((given) => (isMap(given) && hasSqliteVolume(given) ? { litestream: true, ...given } : given), schema);
 
-function isOnSqlite({ database = "sqlite", moveFrom }: Readonly<Record<string, unknown>>): boolean {
+/** Reports whether a catalog has a volume with SQLite, which it keeps during a move to PostgreSQL. */
+export function hasSqliteVolume({
+  database = "sqlite",
+  moveFrom,
+}: {
+  database?: unknown;
+  moveFrom?: unknown;
+}): boolean {
   return database === "sqlite" || moveFrom !== undefined;
 }
 
@@ -230,6 +237,24 @@ type OnExisting = z.output<typeof CatalogOnExisting>;
 /** The settings of a catalog on any cluster. */
 export type CatalogSettings = Omit<OnCloud, "enabled" | "namespace" | "vendCredentials"> &
   Partial<Pick<OnCloud, "vendCredentials"> & Pick<OnExisting, "volumeClaim">>;
+
+/** The suffix of the catalog's namespace, after that of Ray. */
+export const catalogSuffix = "-catalog";
+
+/** Returns the namespace of a catalog, which depends on that of Ray unless the settings name it. */
+export function catalogNamespace(rayNamespace: string, { namespace }: { readonly namespace?: string | undefined }) {
+  return namespace ?? `${rayNamespace}${catalogSuffix}`;
+}
+
+/** Reports whether the stack creates a PostgreSQL database of the cloud. */
+export function createsDatabase({ enabled, database }: Pick<z.output<typeof CatalogOnGke>, "enabled" | "database">) {
+  return enabled && database === "postgres";
+}
+
+/** Returns the existing bucket for backups; undefined if the stack creates one or has no backups. */
+export function backupsBucket({ litestream }: Pick<OnCloud, "litestream">): string | undefined {
+  return typeof litestream === "object" ? litestream.bucket : undefined;
+}
 
 /** The default settings of a catalog. */
 export const catalogDefaults: CatalogSettings = CatalogOnExistingGke.parse({});

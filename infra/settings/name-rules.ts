@@ -10,14 +10,15 @@ export function problemsOfNames(
   const { clusterName, labelDomain, labelKeys } = settings;
   const problems: string[] = [];
   if (settings.variant !== "eks" && !/^[a-z].{0,39}$/.test(clusterName))
-    problems.push("clusterName: must begin with a letter and have 40 characters at most on gke");
+    problems.push("clusterName: must begin with a letter and have at most 40 characters on gke");
   if (settings.variant === "existing-gke") return problems;
   if (reservedLabel.test(`${labelDomain}/`))
     problems.push("labelDomain: must not be of kubernetes.io or k8s.io, whose labels clouds set themselves");
   const keys = Object.entries(labelKeys);
-  for (const [index, [role, key]] of keys.entries())
-    for (const [other] of keys.slice(0, index).filter(([, its]) => its === key))
-      problems.push(`labelKeys.${role}: is that of ${other}: pods select nodes by it`);
+  for (const [role, key] of keys) {
+    const [first = role] = keys.find(([, its]) => its === key) ?? [];
+    if (first !== role) problems.push(`labelKeys.${role}: is that of ${first}: pods select nodes by it`);
+  }
   if (settings.variant === "eks") {
     if (!/^[a-z]/.test(clusterName) || clusterName.includes("--"))
       problems.push("clusterName: must begin with a letter and have no two dashes in a row on eks");
@@ -33,9 +34,9 @@ const roleNameMax = 64;
 function problemsOfRoles(settings: OnEks): string[] {
   const role = clientRoleOf(settings);
   const names = [role, ...settings.teams.map(({ name }) => `${role}-${name}`)];
-  return names
-    .filter((name) => name.length > roleNameMax)
-    .map((name) => `clientRole: roles of IAM have ${roleNameMax} characters at most: ${name}`);
+  const tooLong = names.filter((name) => name.length > roleNameMax);
+  if (tooLong.length === 0) return [];
+  return [`clientRole: roles of IAM have at most ${roleNameMax} characters: ${tooLong.join(", ")}`];
 }
 
 /**

@@ -30,7 +30,7 @@ const proxyBitsMax = 26;
 function problemsOnGoogle(network: (Settings & { variant: "gke" })["network"]): string[] {
   const { controlPlaneCidr } = network;
   const problems =
-    addressesOf(controlPlaneCidr).length === 28 ? [] : ["network.controlPlaneCidr: must be a /28, as GKE wants it"];
+    addressesOf(controlPlaneCidr).length === 28 ? [] : ["network.controlPlaneCidr: must be a /28, which GKE requires"];
   const ranges = network.isAdopted
     ? []
     : Object.entries({
@@ -41,10 +41,11 @@ function problemsOnGoogle(network: (Settings & { variant: "gke" })["network"]): 
         controlPlaneCidr,
       });
   if (!network.isAdopted && addressesOf(network.proxyCidr).length > proxyBitsMax)
-    problems.push(`network.proxyCidr: must have a prefix of at most /${proxyBitsMax}, as Google wants it`);
-  for (const [index, [name, range]] of ranges.entries())
-    for (const [other, its] of ranges.slice(0, index))
-      if (overlap(range, its)) problems.push(`network.${name}: overlaps network.${other}: ${range}, ${its}`);
+    problems.push(`network.proxyCidr: must have a prefix of at most /${proxyBitsMax}, which Google requires`);
+  for (const [index, [name, range]] of ranges.entries()) {
+    const [other, its = ""] = ranges.slice(0, index).find(([, each]) => overlap(range, each)) ?? [];
+    if (other !== undefined) problems.push(`network.${name}: overlaps network.${other}: ${range}, ${its}`);
+  }
   return problems;
 }
 

@@ -65,8 +65,8 @@ export const EksNetwork = networkSchema(
      */
     zones: z
       .array(z.string())
-      .min(2, "must name two zones at least")
-      .max(7, "must name seven zones at most")
+      .min(2, "must name at least two zones")
+      .max(7, "must name at most seven zones")
       .optional(),
     /** A single gateway is cheaper; one per zone survives the loss of a zone. */
     natGateways: z.enum(["single", "perZone"]).default("single"),
@@ -76,7 +76,7 @@ export const EksNetwork = networkSchema(
     vpc: z.strictObject({
       id: z.string().regex(/^vpc-/, "must be the id of a VPC"),
       /** The subnets of nodes, with a route to the internet. */
-      privateSubnetIds: z.array(z.string()).min(2, "must name two subnets at least, in two zones"),
+      privateSubnetIds: z.array(z.string()).min(2, "must name at least two subnets, in two zones"),
       /** The subnets of load balancers. */
       publicSubnetIds: z.array(z.string()).default([]),
     }),

@@ -16,7 +16,7 @@ export const filled = z.string().min(1, "must not be empty");
 
 export const dnsLabel = z
   .string()
-  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 63 at most");
+  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "must be at most 63 lower-case letters, digits and dashes");
 
 /**
  * The namespaces of Kubernetes and of the clouds, which a stack must not label. Kubernetes reserves the prefix `kube-`.
@@ -47,7 +47,7 @@ export const objectName = z
 /** The rule of EKS (`CreateCluster`). */
 export const eksClusterName = z
   .string()
-  .regex(/^[A-Za-z0-9][\w-]{0,99}$/, "must be letters, digits, dashes and underscores, 100 at most");
+  .regex(/^[A-Za-z0-9][\w-]{0,99}$/, "must be at most 100 letters, digits, dashes and underscores");
 
 const domain = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$/;
 /** The maximum length of a domain in DNS and in Kubernetes. */
@@ -87,7 +87,7 @@ const textMap = z.record(z.string(), asText(z.string()));
 
 /** The rule of Kubernetes for the values of labels and for their keys after the domain. */
 const nameOfLabel = /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/;
-const labelForm = "must be letters, digits, dashes, dots and underscores, 63 at most";
+const labelForm = "must be at most 63 letters, digits, dashes, dots and underscores";
 export const labelName = z.string().regex(nameOfLabel, labelForm);
 export const labelValueText = asText(z.union([labelName, z.literal("")], labelForm));
 function isPrefix(text: string): boolean {

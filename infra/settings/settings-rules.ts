@@ -1,6 +1,3 @@
-import { readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
-import { KubeConfig } from "@kubernetes/client-node";
 import {
   isAtLeast,
   operatorVersionMin,
@@ -10,16 +7,21 @@ import {
   tokenOperatorVersionMin,
   tokenRayVersionMin,
 } from "@tiltyard/platform";
-import { documentationPage, ownValue } from "@tiltyard/protocol";
-import { dataVolume } from "../components/catalog/pod-parts.ts";
+import { ownValue } from "@tiltyard/protocol";
 import { architectures } from "../machines.ts";
 import { architecturesOfRoles, defaultPools, resolvePools, roleLabels } from "../node-pools.ts";
 import { gkeOperatorPairs, selfDeployedAnywhere } from "../versions.ts";
+import {
+  problemsOfCatalog,
+  problemsOfCatalogImage,
+  problemsOfDatabase,
+  problemsOfNamespaces,
+} from "./catalog-rules.ts";
+import { problemsOfKubeconfig } from "./kubeconfig-rules.ts";
 import { supportNotice } from "./kubernetes-support.ts";
 import { problemsOfNames } from "./name-rules.ts";
 import { problemsOfNetwork } from "./network-rules.ts";
 import { problemsOfPrincipals } from "./principal-rules.ts";
-import { fileFolder } from "./setting-types.ts";
 import type { Reading, SettingName, Settings } from "./settings.ts";
 import { problemsOfStorage } from "./storage-rules.ts";
 import { problemsOfTeams } from "./team-rules.ts";
@@ -72,8 +74,8 @@ function problemsOfRay(settings: Reading<"ray" | "operator">): string[] {
   const { version, auth } = settings.ray;
   if (!isAtLeast(version, rayVersionMin))
     return [`ray.version: must be ${rayVersionMin.join(".")} or later, not ${version}`];
-  const hindrance = tokenHindrance(settings);
-  return auth === "token" && hindrance !== undefined ? [`ray.auth: token needs ${hindrance}`] : [];
+  const missing = missingForTokens(settings);
+  return auth === "token" && missing !== undefined ? [`ray.auth: token needs ${missing}`] : [];
 }
 
 /** Pods without a right to the bucket need the catalog's credentials. */
@@ -88,7 +90,7 @@ function problemsOfBucketAccess(settings: Reading<"ray" | "catalog">): string[] 
 }
 
 /** Returns the version that Ray clusters of a stack lack for tokens; undefined when they can require one. */
-export function tokenHindrance({ ray, operator }: Reading<"ray" | "operator">): string | undefined {
+export function missingForTokens({ ray, operator }: Reading<"ray" | "operator">): string | undefined {
   if (!isAtLeast(ray.version, tokenRayVersionMin)) return `a ray.version of ${tokenRayVersionMin.join(".")} or later`;
   // Google does not document the operator version of its add-on.
   const operatorVersion = operator.source === "none" ? undefined : (operator.version ?? "1.0");
@@ -96,12 +98,18 @@ export function tokenHindrance({ ray, operator }: Reading<"ray" | "operator">): 
   return `an operator.version of ${tokenOperatorVersionMin.join(".")} or later`;
 }
 
+/** Reports whether the stack runs jobs, which need its catalog. */
+export function runsJobs({ catalog, runner }: Pick<Reading<"catalog" | "runner">, "catalog" | "runner">): boolean {
+  return catalog.enabled && runner.enabled;
+}
+
 /**
  * Reports whether the stack builds images of Ray for jobs: it runs jobs, has a registry, and the settings specify no
  * image.
  */
-export function buildsRayImages({ variant, ray, catalog, runner }: Reading<"ray" | "catalog" | "runner">): boolean {
-  return variant !== "existing" && ray.build && ray.image === undefined && catalog.enabled && runner.enabled;
+export function buildsRayImages(settings: Reading<"ray" | "catalog" | "runner">): boolean {
+  const { variant, ray } = settings;
+  return variant !== "existing" && ray.build && ray.image === undefined && runsJobs(settings);
 }
 
 /**
@@ -154,42 +162,6 @@ function problemsOfSupport(
   return notice?.isRefusal ? [notice.message] : [];
 }
 
-/** Reports whether the setting is the text of a kubeconfig rather than the path of a file. */
-export function isKubeconfigText(kubeconfig: string): boolean {
-  return kubeconfig.includes("\n") || kubeconfig.startsWith("{");
-}
-
-/** Reads the setting. @throws Error for a missing file, and for a text that is no kubeconfig. */
-export function readKubeconfig(kubeconfig: string): KubeConfig {
-  const config = new KubeConfig();
-  config.loadFromString(isKubeconfigText(kubeconfig) ? kubeconfig : readFileSync(resolve(kubeconfig), "utf8"));
-  return config;
-}
-
-function problemsOfKubeconfig(settings: Reading<"kubeconfig" | "context">): string[] {
-  if (!("kubeconfig" in settings) || settings.kubeconfig === undefined) return [];
-  const { kubeconfig, context } = settings;
-  const path = resolve(kubeconfig);
-  if (!isKubeconfigText(kubeconfig) && !statSync(path, { throwIfNoEntry: false })?.isFile())
-    return [`kubeconfig: must be the text of a kubeconfig or the path of a file; ${path} is not a file`];
-  let config: KubeConfig;
-  try {
-    config = readKubeconfig(kubeconfig);
-  } catch {
-    return ["kubeconfig: must be a kubeconfig in YAML or JSON"];
-  }
-  if (context !== undefined) config.setCurrentContext(context);
-  if (config.getCurrentCluster() !== null) return [];
-  return context === undefined
-    ? ["kubeconfig: must have a current context with a cluster, or set context"]
-    : [
-        `context: must be one of ${config
-          .getContexts()
-          .map(({ name }) => name)
-          .join(", ")}`,
-      ];
-}
-
 /** Returns the problems of values for charts that the stack does not install. */
 function problemsOfCharts({ operator, kueue, chartValues }: Reading<"operator" | "kueue" | "chartValues">): string[] {
   const problems: string[] = [];
@@ -208,7 +180,7 @@ function problemsOfImageCache({ clusterName, ...settings }: Reading<"clusterName
   const longest = 30 - "/quay".length;
   const isOnAws = "imageCache" in settings && typeof settings.imageCache === "object";
   if (!isOnAws || clusterName.length <= longest) return [];
-  return [`imageCache: needs a clusterName of ${longest} characters at most`];
+  return [`imageCache: needs a clusterName of at most ${longest} characters`];
 }
 
 /** The settings pin Ray's own images alone. The Dockerfile of the catalog has the digest of its base. */
@@ -219,99 +191,4 @@ function problemsOfDigests(settings: Reading<"imageDigests" | "ray">): string[] 
   return Object.keys(settings.imageDigests)
     .filter((name) => !bases.includes(name))
     .map((name) => `imageDigests.${name}: must be an image of Ray: ${bases.join(", ")}`);
-}
-
-/** The right to create Ray clusters in a namespace is the right to mount its secrets and run as its accounts. */
-function problemsOfNamespaces({ namespace, catalog }: Reading<"namespace" | "catalog">): string[] {
-  if (catalog.namespace === namespace)
-    return [
-      "catalog.namespace: must not be namespace: a principal that may create Ray clusters in a namespace may mount all of its secrets",
-    ];
-  const longest = 63 - "-catalog".length;
-  if (catalog.namespace === undefined && namespace.length > longest)
-    return [`catalog.namespace: is required when namespace has more than ${longest} characters`];
-  return [];
-}
-
-function problemsOfCatalogImage({ variant, catalog: { enabled, image } }: Reading<"catalog">): string[] {
-  return variant === "existing" && enabled && image === undefined
-    ? [`catalog.image: is required on an existing cluster: ${documentationPage("existing")} shows how to build it`]
-    : [];
-}
-
-function problemsOfCatalog(settings: Reading<"catalog" | "bucket" | "network">): string[] {
-  const { variant, catalog, bucket } = settings;
-  if (!catalog.enabled) return [];
-  const problems: string[] = [];
-  const { database, replicas, litestream, ingress, gateway, oidc, moveFrom } = catalog;
-  if (database === "sqlite" && (replicas ?? 1) > 1)
-    problems.push("catalog.replicas: SQLite has one writer; use PostgreSQL (catalog.database) for several replicas");
-  if (moveFrom !== undefined && database === "sqlite")
-    problems.push("catalog.moveFrom: needs PostgreSQL in catalog.database, to which it moves the catalog");
-  if (litestream !== false && database !== "sqlite" && moveFrom === undefined)
-    problems.push("catalog.litestream: requires catalog.database sqlite");
-  if (typeof litestream === "object" && nameOf(litestream.bucket) === nameOf(bucket))
-    problems.push("catalog.litestream.bucket: must be another bucket than that of the tables, which Ray jobs write to");
-  for (const [name, entry] of Object.entries({ ingress, gateway }))
-    if (entry !== undefined && oidc === undefined)
-      problems.push(
-        `catalog.${name}: a catalog that is reached from outside needs catalog.oidc, not development tokens`,
-      );
-  if (ingress?.className === "gce-internal" && !hasOwnProxies(settings) && catalog.allowedCidrs.length === 0)
-    problems.push(
-      "catalog.allowedCidrs: is required with gce-internal in an existing network: the range of its proxy-only subnet, from " +
-        "which the load balancer calls the catalog. A firewall rule must admit it too",
-    );
-  if (ingress !== undefined && gateway !== undefined)
-    problems.push("catalog.gateway: replaces catalog.ingress; set one of them");
-  if (ingress !== undefined && ingress.tlsSecret === undefined && !hasOwnCertificate(ingress))
-    problems.push("catalog.ingress.tlsSecret: is required, or an annotation that names a certificate of the cloud");
-  const volumeClaim = variant === "existing" ? settings.catalog.volumeClaim : undefined;
-  if (bucket?.startsWith("file:") && volumeClaim === undefined)
-    problems.push(
-      "catalog.volumeClaim: is required with a file: bucket: the claim of a volume that all nodes can mount",
-    );
-  if (bucket?.startsWith("file:") && podFolders.includes(fileFolder(bucket)))
-    problems.push(`bucket: must not be a folder of the catalog's pod: ${podFolders.join(", ")}`);
-  if (volumeClaim !== undefined && !bucket?.startsWith("file:"))
-    problems.push("catalog.volumeClaim: requires a file: bucket");
-  return problems;
-}
-
-/** The folders at which the catalog's pod mounts other volumes. */
-const podFolders: readonly string[] = [dataVolume.path, "/tmp"];
-
-/** Reports whether the stack creates the proxy-only subnet of internal load balancers. */
-function hasOwnProxies(settings: Reading<"network">): boolean {
-  return settings.variant === "gke" && !settings.network.isAdopted;
-}
-
-const certificateAnnotations = [
-  "alb.ingress.kubernetes.io/certificate-arn",
-  "ingress.gcp.kubernetes.io/pre-shared-cert",
-  "networking.gke.io/managed-certificates",
-];
-
-/**
- * Reports whether an ingress has a certificate of the cloud. The AWS controller also finds the ACM certificate of the
- * host automatically.
- */
-function hasOwnCertificate({ className, annotations }: { className: string; annotations: Record<string, string> }) {
-  return className === "alb" || certificateAnnotations.some((annotation) => Object.hasOwn(annotations, annotation));
-}
-
-/**
- * Returns the problems of the database. Google peers a network with its databases only once, for all users of the
- * network.
- */
-function problemsOfDatabase(settings: Reading<"catalog" | "network">): string[] {
-  if (settings.variant !== "gke" || !settings.network.isAdopted || settings.catalog.database !== "postgres") return [];
-  return [
-    "catalog.database: must be {url: ...} in an existing vpc, because the stack does not manage its peering with Cloud SQL",
-  ];
-}
-
-/** Returns `s3://name` without a folder. */
-function nameOf(bucket: string | undefined): string | undefined {
-  return bucket?.split("/").slice(0, 3).join("/");
 }

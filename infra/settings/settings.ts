@@ -57,6 +57,8 @@ const Operator = z.discriminatedUnion(
   "must be {source: helm}, {source: gke-addon} or {source: none}",
 );
 export type OperatorSettings = z.output<typeof Operator>;
+/** The default operator. */
+export const operatorDefaults: OperatorSettings = Operator.parse({ source: "helm" });
 /** The operator, with `source: helm` as the default. */
 const OperatorOrItsVersion = z.preprocess((given) => (isMap(given) ? { source: "helm", ...given } : given), Operator);
 
@@ -269,21 +271,10 @@ export type Reading<Name extends SettingName> = {
   [V in Variant]: { readonly variant: V } & Pick<SettingsOf<V>, Name & keyof SettingsOf<V>>;
 }[Variant];
 
-/** The settings that are text. All others are structures, which are written as YAML and arrive as JSON. */
-export const textual: ReadonlySet<string> = new Set([
-  ...["kubeconfig", "context", "clusterName", "namespace", "serviceAccount"],
-  ...[
-    "clientRole",
-    "clientAccess",
-    "location",
-    "labelDomain",
-    "kubernetesVersion",
-    "releaseChannel",
-    "supportType",
-    "registrySignIn",
-    "nodeRelease",
-    "bucket",
-    "architecture",
-    "encryptionKey",
-  ],
-]);
+/** Reports whether a setting is text. All others are structures, which are written as YAML and arrive as JSON. */
+export function isText(schema: z.core.$ZodType): boolean {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return isText(schema.unwrap());
+  if (schema instanceof z.ZodPipe) return isText(schema.in);
+  return schema instanceof z.ZodString || schema instanceof z.ZodEnum;
+}

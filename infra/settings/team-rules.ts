@@ -1,3 +1,4 @@
+import { catalogNamespace } from "./catalog-settings.ts";
 import type { Reading } from "./settings.ts";
 import { clientSuffix, teamNamespace } from "./team-settings.ts";
 
@@ -13,7 +14,7 @@ export function problemsOfTeams({
 }: Reading<"teams" | "namespace" | "catalog" | "quota" | "kueue" | "operator">): string[] {
   const problems: string[] = [];
   const ofOperator = operator.source === "none" && operator.namespace !== undefined ? [operator.namespace] : [];
-  const namespaces = [namespace, catalog.namespace ?? `${namespace}-catalog`, ...ofOperator];
+  const namespaces = [namespace, catalogNamespace(namespace, catalog), ...ofOperator];
   teams.forEach((team, index) => {
     const its = teamNamespace(namespace, team);
     if (teams.findIndex(({ name }) => name === team.name) !== index)
@@ -21,7 +22,7 @@ export function problemsOfTeams({
     else if (teams.some(({ name }) => team.name === `${name}${clientSuffix}`))
       problems.push(`teams.${index}.name: must not be that of another team with ${clientSuffix}: ${team.name}`);
     else if (namespaces.includes(its)) problems.push(`teams.${index}.namespace: is already in use: ${its}`);
-    if (its.length > 63) problems.push(`teams.${index}.namespace: must have 63 characters at most: ${its}`);
+    if (its.length > 63) problems.push(`teams.${index}.namespace: must have at most 63 characters: ${its}`);
     namespaces.push(its);
     if (kueue !== undefined && team.quota === undefined)
       problems.push(`teams.${index}.quota: is required with kueue: its queue lets in as much`);

@@ -17,7 +17,7 @@ const team = {
    */
   name: z
     .string()
-    .regex(/^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$/, "must be lower-case letters, digits and dashes, 20 at most"),
+    .regex(/^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$/, "must be at most 20 lower-case letters, digits and dashes"),
   /** The namespace of its Ray clusters; that of the stack with the team's name as suffix when absent. */
   namespace: ownNamespace.optional(),
   /** The principals that may create Ray clusters there, in the format of those of the stack. */

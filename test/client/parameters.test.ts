@@ -99,7 +99,7 @@ describe("the parameters of a Ray cluster", () => {
       message = String(error);
     }
     for (const problem of [
-      "name: must be lower-case letters",
+      "name: must be at most 40 lower-case letters",
       "ray_version: must be 2.43 or later",
       "head_group.memory: must be a quantity such as 8Gi",
       "head_group: has no parameter cpus",
@@ -166,8 +166,8 @@ describe("the parameters of a Ray cluster", () => {
       ],
     };
     const problems = [
-      "head_group.image_pull_secrets.0: must be lower-case letters, digits and dashes",
-      "head_group.ephemeral_storage: must be a quantity of 1Gi at least, such as 50Gi",
+      "head_group.image_pull_secrets.0: must be at most 253 lower-case letters, digits and dashes",
+      "head_group.ephemeral_storage: must be a quantity of at least 1Gi, such as 50Gi",
       "worker_groups.0.tolerations.0.key: is required unless operator is Exists",
       "worker_groups.0.tolerations.1.value: must be absent with the operator Exists",
       "worker_groups.0.tolerations.2.tolerationSeconds: needs the effect NoExecute",

@@ -70,7 +70,7 @@ describe("the route of a catalog", () => {
   });
 
   test("needs an issuer of tokens, and replaces an ingress", () => {
-    expect(problems("existing", { gateway, oidc: undefined })).toThrow("catalog.gateway: a catalog that is reached");
+    expect(problems("existing", { gateway, oidc: undefined })).toThrow("catalog.oidc: is required");
     const ingress = { host, className: "nginx", tlsSecret: "tls" };
     expect(problems("existing", { gateway, ingress })).toThrow("catalog.gateway: replaces catalog.ingress");
   });

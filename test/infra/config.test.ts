@@ -28,7 +28,12 @@ describe("settings that are not valid", () => {
     ],
     ["a VPC without subnets", "eks", { network: { vpc: { id: "vpc-1" } } }, "vpc.privateSubnetIds: is required"],
     ["text for a structure", "gke", { "tiltyard:catalog": "sqlite" }, "catalog: Invalid input: expected object"],
-    ["a namespace that is no name", "gke", { namespace: "My_Namespace" }, "namespace: must be lower-case letters"],
+    [
+      "a namespace that is no name",
+      "gke",
+      { namespace: "My_Namespace" },
+      "namespace: must be at most 63 lower-case letters",
+    ],
     ["a label domain that is none", "gke", { labelDomain: "ray" }, "labelDomain: must be a domain"],
     ["no project", "gke", { "gcp:project": "" }, "gcp:project: is required: pulumi config set gcp:project ID"],
     ["a gap inside a setting", "gke", { clientPrincipals: ["user:FILL-IN"] }, "clientPrincipals.0: replace FILL-IN"],
@@ -120,7 +125,7 @@ describe("settings that are not valid", () => {
       "a small disk",
       "eks",
       { nodePools: [pool, head, { ...cpu, diskGb: 20 }] },
-      "nodePools.2.diskGb: must be 30 at least",
+      "nodePools.2.diskGb: must be at least 30",
     ],
     [
       "no machine",
@@ -232,7 +237,7 @@ describe("settings that are not valid", () => {
       "a public catalog with development tokens",
       "gke",
       { catalog: { ingress: { host: "c.example.com", className: "nginx", tlsSecret: "tls" } } },
-      "catalog.ingress: a catalog that is reached from outside needs catalog.oidc",
+      "catalog.oidc: is required with an ingress or a gateway",
     ],
     [
       "a public catalog without TLS",
@@ -318,13 +323,13 @@ describe("settings that are not valid", () => {
       "a cluster's name that GKE does not take",
       "gke",
       { clusterName: "a-name-of-forty-one-characters-is-too-long" },
-      "clusterName: must begin with a letter and have 40 characters at most on gke",
+      "clusterName: must begin with a letter and have at most 40 characters on gke",
     ],
     [
       "a name that no cluster of GKE has, and no repository of its images",
       "existing-gke",
       { clusterName: "a-name-of-forty-one-characters-is-too-long" },
-      "clusterName: must begin with a letter and have 40 characters at most on gke",
+      "clusterName: must begin with a letter and have at most 40 characters on gke",
     ],
     [
       "a cluster's name that no repository of ECR can have",
@@ -336,7 +341,7 @@ describe("settings that are not valid", () => {
       "a cluster's name that is too long for the client's role",
       "eks",
       { clusterName: "a-name-of-forty-six-characters-that-is-too-lon" },
-      "clientRole: roles of IAM have 64 characters at most: geneva-client-role-a-name-of",
+      "clientRole: roles of IAM have at most 64 characters: geneva-client-role-a-name-of",
     ],
     [
       "a team's name that is too long for its role",
@@ -345,12 +350,12 @@ describe("settings that are not valid", () => {
         clientRole: "r".repeat(60),
         teams: [{ name: "vision", clientPrincipals: ["arn:aws:iam::123456789012:role/v"] }],
       },
-      "clientRole: roles of IAM have 64 characters at most: rrr",
+      "clientRole: roles of IAM have at most 64 characters: rrr",
     ],
     ["a role's name that is none", "eks", { clientRole: "our role" }, "clientRole: must be letters, digits"],
     ["a label domain with an empty part", "eks", { labelDomain: "a..example.com" }, "labelDomain: must be a domain"],
     ["a label domain of Kubernetes", "eks", { labelDomain: "node.kubernetes.io" }, "labelDomain: must not be of kub"],
-    ["a label key that is none", "gke", { labelKeys: { head: "ray head" } }, "labelKeys.head: must be letters, digits"],
+    ["a label key that is none", "gke", { labelKeys: { head: "ray head" } }, "labelKeys.head: must be at most 63 letters, digits"],
     [
       "one label for two roles",
       "gke",
@@ -367,7 +372,7 @@ describe("settings that are not valid", () => {
       "the value of a label that Kubernetes refuses",
       "eks",
       { nodePools: [pool, head, { ...cpu, labels: { team: "a b" } }] },
-      "nodePools.2.labels.team: must be letters, digits, dashes",
+      "nodePools.2.labels.team: must be at most 63 letters, digits, dashes",
     ],
     [
       "a taint that Kubernetes refuses",
@@ -397,7 +402,7 @@ describe("settings that are not valid", () => {
       "a name that no EKS cluster has",
       "existing-eks",
       { clusterName: "prod.1" },
-      "clusterName: must be letters, digits, dashes and underscores, 100 at most",
+      "clusterName: must be at most 100 letters, digits, dashes and underscores",
     ],
     [
       "a secret of another region",
@@ -410,10 +415,10 @@ describe("settings that are not valid", () => {
       "imageCache.dockerHubCredentials: must be in eu-central-1, where the stack is, not in us-east-1",
     ],
     [
-      "one zone, where EKS wants two",
+      "one zone, where EKS requires two",
       "eks",
       { network: { zones: ["eu-central-1a"] } },
-      "network.zones: must name two zones at least",
+      "network.zones: must name at least two zones",
     ],
     [
       "an administrator of no kind",

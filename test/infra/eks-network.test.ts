@@ -147,7 +147,7 @@ describe("an existing network", () => {
 
   test.each([
     [{ vpc: vpc("a", "b") }, /subnet-b is in eu-central-1b, where EKS cannot be/],
-    [{ vpc: vpc("a", "a") }, /are all in eu-central-1a; EKS wants two zones at least/],
+    [{ vpc: vpc("a", "a") }, /are all in eu-central-1a; EKS requires at least two zones/],
     [{ vpc: { ...vpc("a", "c"), id: "vpc-2" } }, /subnet-a is in vpc-1, not in vpc-2/],
     [{ vpc: vpc("a", "c"), natGateways: "perZone" }, /network: has no field natGateways/],
   ])("is refused on EKS before anything is created when it cannot be used: %j", async (network, message) => {

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { waitUntilAuthorized } from "../../infra/components/eks/authorization.ts";
-import { contextNotice, parseStackConfig, plainTextWarnings, warningsOf } from "../../infra/config.ts";
+import { parseStackConfig } from "../../infra/config.ts";
 import { capacityOf, defaultDisk } from "../../infra/machines.ts";
+import { contextNotice, plainTextWarnings, warningsOf } from "../../infra/read-config.ts";
 import { refusals } from "../support/refusals.ts";
 import { deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";

@@ -178,6 +178,51 @@ test.each<[string, string, Settings, readonly string[]]>([
     { "aws:assumeRole": "arn" },
     ["aws:assumeRole: must be {roleArn: ARN}"],
   ],
+  [
+    "a zone in place of the region, next to a key of the region",
+    "gke",
+    { "gcp:region": "europe-west4-a", encryptionKey: "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k" },
+    ["gcp:region: must be a region, such as us-central1, not europe-west4-a"],
+  ],
+  [
+    "one label for three roles",
+    "gke",
+    { labelKeys: { head: "ray", workerCpu: "ray", workerGpu: "ray" } },
+    [
+      "labelKeys.workerCpu: is that of head: pods select nodes by it",
+      "labelKeys.workerGpu: is that of head: pods select nodes by it",
+    ],
+  ],
+  [
+    "a client role that is too long for the roles of all teams",
+    "eks",
+    { clientRole: "r".repeat(65), teams: [{ ...team, clientPrincipals: [arn] }] },
+    [`clientRole: roles of IAM have at most 64 characters: ${"r".repeat(65)}, ${"r".repeat(65)}-vision`],
+  ],
+  [
+    "a range that overlaps two others",
+    "gke",
+    { network: { podCidr: "10.40.0.0/14", serviceCidr: "10.40.0.0/20" } },
+    [
+      "network.podCidr: overlaps network.cidr: 10.40.0.0/14, 10.40.0.0/16",
+      "network.serviceCidr: overlaps network.cidr: 10.40.0.0/20, 10.40.0.0/16",
+    ],
+  ],
+  [
+    "an ingress and a gateway without an issuer",
+    "existing",
+    {
+      catalog: {
+        image: "registry.example.com/catalog:1",
+        ingress: { host: "catalog.example.com", className: "nginx", tlsSecret: "tls" },
+        gateway: { host: "catalog.example.com", name: "public", namespace: "gateways" },
+      },
+    },
+    [
+      "catalog.oidc: is required with an ingress or a gateway, through which development tokens must not be used",
+      "catalog.gateway: replaces catalog.ingress; set one of them",
+    ],
+  ],
 ])("%s is reported once", (_, variant, settings, problems) => {
   expect(problemsOf(variant, settings)).toEqual(problems);
 });

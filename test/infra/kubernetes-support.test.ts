@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseStackConfig, warningsOf } from "../../infra/config.ts";
+import { parseStackConfig } from "../../infra/config.ts";
+import { warningsOf } from "../../infra/read-config.ts";
 import { kubernetesSupport, versions } from "../../infra/versions.ts";
 import { deployed, type Settings, settingsOf } from "../support/stack.ts";
 

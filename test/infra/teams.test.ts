@@ -233,7 +233,7 @@ describe("teams that cannot be", () => {
     ],
     ["existing", { teams: [{ name: "catalog" }] }, "teams.0.namespace: is already in use: lancedb-catalog"],
     ["existing", { teams: [{ name: "a", namespace: "lancedb" }] }, "teams.0.namespace: is already in use: lancedb"],
-    ["existing", { teams: [{ name: "A" }] }, "teams.0.name: must be lower-case letters"],
+    ["existing", { teams: [{ name: "A" }] }, "teams.0.name: must be at most 20 lower-case letters"],
     [
       "existing",
       { teams: [{ name: "a", clientPrincipals: ["bob"] }] },

@@ -2,6 +2,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/platform";
 import { ownValue } from "@tiltyard/protocol";
+import { hasSqliteVolume } from "../../settings/catalog-settings.ts";
 import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
@@ -36,7 +37,7 @@ export function createCatalogNetwork(
     child,
   );
   // A stateful set names its pods by a service without an address.
-  if (place.settings.database === "sqlite" || place.settings.moveFrom !== undefined)
+  if (hasSqliteVolume(place.settings))
     new kubernetes.core.v1.Service(
       `${name}-pods`,
       {

@@ -4,7 +4,7 @@ import * as random from "@pulumi/random";
 import { catalogLabels, catalogName, catalogPort } from "@tiltyard/platform";
 import type { Cluster, PodIdentity } from "../../cluster.ts";
 import { catalogImage } from "../../image-sources.ts";
-import { catalogDefaults } from "../../settings/catalog-settings.ts";
+import { catalogDefaults, catalogNamespace } from "../../settings/catalog-settings.ts";
 import { type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
 import { buildImage } from "../image-build.ts";
 import { createNamespace } from "../namespace.ts";
@@ -80,7 +80,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
         "The catalog uses development authentication: API keys, and tokens that it issues itself. Set catalog.oidc for production.",
         this,
       );
-    this.namespace = namespace ?? `${platform.namespace}-catalog`;
+    this.namespace = catalogNamespace(platform.namespace, { namespace });
     this.url = `http://${catalogName}.${this.namespace}.svc:${catalogPort}`;
     const entry = settings.gateway ?? settings.ingress;
     this.publicUrl = entry && `https://${entry.host}`;

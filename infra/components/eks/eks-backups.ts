@@ -1,6 +1,7 @@
 import * as aws from "@pulumi/aws";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Backups } from "../../cluster.ts";
+import { backupsBucket } from "../../settings/catalog-settings.ts";
 import { EksBucket } from "./eks-bucket.ts";
 import type { EksServicesConfig } from "./eks-services-config.ts";
 import { policyOf } from "./policies.ts";
@@ -19,8 +20,7 @@ export function createEksBackups(
   { config, partition, roleName }: EksBackupsArgs,
   parent: pulumi.Resource,
 ): Backups {
-  const { litestream } = config.catalog;
-  const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
+  const adopted = backupsBucket(config.catalog);
   const prefix = `${resourcePrefix(config)}-backups`;
   const bucket = new EksBucket(name, { config, partition, prefix, adopted }, { parent });
   new aws.iam.RolePolicy(

@@ -63,7 +63,7 @@ async function zonesOfVpc({
   const network = [...new Set(subnets.map(({ availabilityZone }) => availabilityZone))];
   if (network.length < 2)
     throw new pulumi.RunError(
-      `network.vpc.privateSubnetIds: are all in ${network.join()}; EKS wants two zones at least`,
+      `network.vpc.privateSubnetIds: are all in ${network.join()}; EKS requires at least two zones`,
     );
   return {
     network,

@@ -1,6 +1,7 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
+import { createsDatabase } from "../../settings/catalog-settings.ts";
 
 /** The service that the provider itself needs to read the project at each check of a service. */
 const first = "cloudresourcemanager.googleapis.com";
@@ -37,7 +38,7 @@ export class GkeApis extends pulumi.ComponentResource {
     const manager = enable(first);
     const wanted = [
       ...always,
-      ...(catalog.enabled && catalog.database === "postgres" ? forDatabase : []),
+      ...(createsDatabase(catalog) ? forDatabase : []),
       ...(encryptionKey !== undefined ? ["cloudkms"] : []),
     ];
     const others = wanted.map((service) => enable(`${service}.googleapis.com`, manager));

@@ -4,6 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
+import { createsDatabase } from "../../settings/catalog-settings.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
 import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
 import { GkeApis } from "./gke-apis.ts";
@@ -71,8 +72,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
 
   #createKey(): pulumi.Output<string> | undefined {
     const { catalog, project: projectId, encryptionKey } = this.#config;
-    const hasDatabase = catalog.enabled && catalog.database === "postgres";
-    const users = ["storage", "compute", "container", ...(hasDatabase ? (["sqladmin"] as const) : [])] as const;
+    const ofDatabase = createsDatabase(catalog) ? (["sqladmin"] as const) : [];
+    const users = ["storage", "compute", "container", ...ofDatabase] as const;
     return createGkeKey(`${this.#name}-key`, { ...this.#context, projectId, encryptionKey, users });
   }
 

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { identityAnnotations } from "@tiltyard/platform";
 import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
+import { backupsBucket } from "../../settings/catalog-settings.ts";
 import { type AccountContext, createAccount } from "./gke-accounts.ts";
 import { GkeBucket } from "./gke-bucket.ts";
 import { createGkeImageCache } from "./gke-image-cache.ts";
@@ -95,9 +96,8 @@ export class GkeServices implements CloudServices {
 
   createBackups({ principal }: PodIdentity): Backups {
     const { config, project, parent, key } = this.#args;
-    const { litestream } = config.catalog;
     const name = `${this.#name}-backups`;
-    const adopted = typeof litestream === "object" ? litestream.bucket : undefined;
+    const adopted = backupsBucket(config.catalog);
     const bucket = new GkeBucket(name, { config, project, key, adopted }, { parent });
     bucket.allowObjects(name, principal, parent);
     return { uri: bucket.uri, region: undefined };

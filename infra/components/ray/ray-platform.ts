@@ -4,9 +4,8 @@ import { platformDefaults } from "@tiltyard/platform";
 import type { BucketAccess, Cluster, ClusterSubject } from "../../cluster.ts";
 import type { ChartValuesOf } from "../../settings/chart-values.ts";
 import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
-import type { OperatorSettings } from "../../settings/settings.ts";
+import { type OperatorSettings, operatorDefaults } from "../../settings/settings.ts";
 import type { KueueSettings, QuotaSettings, Team } from "../../settings/team-settings.ts";
-import { charts, versions } from "../../versions.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { podsOf, tcp } from "../network-peers.ts";
@@ -54,7 +53,7 @@ export interface RayPlatformArgs {
 
 const defaults = {
   ...{ namespace: platformDefaults.namespace, serviceAccount: platformDefaults.serviceAccount },
-  operator: { source: "helm", version: versions.kuberayOperator, ...charts.kuberayOperator, crds: false },
+  operator: operatorDefaults,
   ...{
     bucketAccess: "direct",
     allowedNamespaces: [],
