@@ -70,7 +70,7 @@ export function useCall<Name extends OperationName>(
 
 const jobsOfTableMax = 200;
 
-/** Lists the latest jobs on a table; none for a caller who may not read jobs. */
+/** Lists the latest jobs on a table; none if the caller may not read jobs. */
 export function useJobsOf(id: Identifier, caller: Caller): readonly JobSummary[] {
   const namespace = id.slice(0, -1);
   const { data } = useCall(

@@ -1,4 +1,15 @@
-import type { ArgsOf, Call, ChangeOperations, ResultOf, TableAddress } from "@tiltyard/lance-worker";
+import {
+  type ArgsOf,
+  type Attempt,
+  type Call,
+  type ChangeOperations,
+  ChildEnded,
+  type Deadlines,
+  type ResultOf,
+  readJson,
+  type TableAddress,
+  type WatchedChild,
+} from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
 import { withRole } from "../auth/authorize.ts";
 import { readContent, requireReadable } from "../commits/bases.ts";
@@ -9,10 +20,7 @@ import { namesOf } from "../lance/field-path.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { ChildEnded } from "./child-process.ts";
-import { readJson, translateFailure } from "./child-response.ts";
-import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
-import { unreadableZone } from "./errors.ts";
+import { translateFailure, unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
 import { originOf, type RowsParts } from "./parts.ts";
 import { viewOfTable } from "./view.ts";

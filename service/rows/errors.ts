@@ -1,6 +1,11 @@
-import { lanceLibrary } from "@tiltyard/lance-worker";
-import { CatalogError, type ErrorKind, messageOf } from "@tiltyard/protocol";
+import { LibraryError, lanceLibrary } from "@tiltyard/lance-worker";
+import { CatalogError, type ErrorKind, hasKind, messageOf } from "@tiltyard/protocol";
+import type { CommitParts } from "../commits/parts.ts";
+import type { NewTable } from "../commits/series.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
+import { requireNotDeleted } from "../refs/branches.ts";
+import type { TableRecord } from "../store/tables.ts";
+import type { ServedView } from "./gateway.ts";
 
 /** The library's messages about errors of callers, the first match first, with a text if theirs is of no help. */
 const knownMessages: readonly (readonly [RegExp, ErrorKind, string?])[] = [
@@ -112,4 +117,36 @@ function legible(text: string): string {
     .replaceAll(/,? \/[^\s,]*:\d+:\d+/g, "")
     .replaceAll(/(?<=^|[\s'"`(])\/[^\s/,'"`)]+\/[^\s,'"`)]+/g, "...");
   return message.length > messageLengthMax ? `${message.slice(0, messageLengthMax)}...` : message;
+}
+
+interface Called {
+  readonly table: TableRecord | NewTable;
+  readonly branch: string;
+  /** The columns whose indices the library cannot read. */
+  readonly zoned?: readonly ZonedColumn[];
+}
+
+/**
+ * Translates an error of the library. Any other error is unchanged. If the table or the branch was deleted during the
+ * call, its files are missing, and that is the error. The library panics at an index on a column with a zone such as
+ * `+05:30` without the name of the column.
+ *
+ * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
+ */
+export async function translateFailure(
+  parts: CommitParts,
+  { table, branch, zoned = [] }: Called,
+  error: unknown,
+  { failure }: ServedView,
+  hasRows = false,
+): Promise<unknown> {
+  if (!(error instanceof LibraryError)) return error;
+  try {
+    if ("id" in table) await requireNotDeleted(parts, table, branch);
+  } catch (deleted) {
+    return deleted;
+  }
+  const known = translate(error, failure, hasRows);
+  const [column] = zoned;
+  return hasKind(known, "Unsupported") && column !== undefined ? unreadableZone(column, known) : known;
 }

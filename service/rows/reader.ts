@@ -1,7 +1,19 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { ArgsOf, Call, ReadOperations, ResultOf, RowsQuery } from "@tiltyard/lance-worker";
+import {
+  type ArgsOf,
+  type Attempt,
+  type Call,
+  type Deadlines,
+  type ReadOperations,
+  type ResultOf,
+  type RowsQuery,
+  readBody,
+  readJson,
+  rowsOf,
+  type WatchedChild,
+} from "@tiltyard/lance-worker";
 import { CatalogError, type Identifier, type TableVersion } from "@tiltyard/protocol";
 import { LRUCache } from "lru-cache";
 import { withRole } from "../auth/authorize.ts";
@@ -9,8 +21,7 @@ import { readContent, requireReadable, type VersionContent } from "../commits/ba
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { Caller } from "../domain/transaction.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { readBody, readJson, rowsOf, translateFailure } from "./child-response.ts";
-import type { Attempt, Deadlines, WatchedChild } from "./crash-isolation.ts";
+import { translateFailure } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
 import { originOf, type RowsParts } from "./parts.ts";
 import { viewOfVersion } from "./view.ts";

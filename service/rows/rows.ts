@@ -1,7 +1,6 @@
+import { type ChildOptions, createChild, createCrashIsolation } from "@tiltyard/lance-worker";
 import type { CommitParts } from "../commits/parts.ts";
 import { type ChangeRows, createChange } from "./change.ts";
-import { type ChildOptions, createChild } from "./child-process.ts";
-import { createCrashIsolation } from "./crash-isolation.ts";
 import { createGateway } from "./gateway.ts";
 import { createReader, type Reader } from "./reader.ts";
 

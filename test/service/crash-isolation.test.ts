@@ -2,8 +2,7 @@
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
-import { ChildEnded, type RowsChild } from "../../service/rows/child-process.ts";
-import { createCrashIsolation } from "../../service/rows/crash-isolation.ts";
+import { ChildEnded, createCrashIsolation, type RowsChild } from "../../lance-worker/index.ts";
 
 function child(call: RowsChild["call"]): RowsChild {
   return {
@@ -27,7 +26,13 @@ test("a principal whose calls wait for the isolated process does not delay those
   const table = { uri: "", token: "", storageOptions: {}, branch: "main" };
   const run = (principal: string, args: string) =>
     isolation.run(
-      { principal, call: args, signal: undefined, deadlines: { sharedMs: 60_000, aloneMs: 60_000 } },
+      {
+        principal,
+        call: args,
+        signal: undefined,
+        requireClient: () => {},
+        deadlines: { sharedMs: 60_000, aloneMs: 60_000 },
+      },
       async ({ call }) => ({ result: await call({ operation: "count", args, table }) }),
       () => true,
     );

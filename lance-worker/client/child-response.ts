@@ -1,19 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { type Failure, failureTrailer } from "@tiltyard/lance-worker";
-import { CatalogError, type ErrorKind, hasKind } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
-import type { NewTable } from "../commits/series.ts";
-import type { ZonedColumn } from "../lance/zones.ts";
-import { requireNotDeleted } from "../refs/branches.ts";
-import type { TableRecord } from "../store/tables.ts";
+import { CatalogError, type ErrorKind } from "@tiltyard/protocol";
+import { type Failure, failureTrailer } from "../wire.ts";
 import { ChildEnded } from "./child-process.ts";
 import type { WatchedChild } from "./crash-isolation.ts";
-import { translate, unreadableZone } from "./errors.ts";
-import type { ServedView } from "./gateway.ts";
 
 /** An error of the library with the library's own text. */
-class LibraryError extends Error {
+export class LibraryError extends Error {
   override readonly name = "LibraryError";
 }
 
@@ -51,36 +44,4 @@ export async function* rowsOf(
   if (trailer === undefined) return;
   const failure = JSON.parse(decodeURIComponent(trailer)) as Failure;
   throw new Error("text" in failure ? failure.text : failure.message);
-}
-
-interface Called {
-  readonly table: TableRecord | NewTable;
-  readonly branch: string;
-  /** The columns whose indices the library cannot read. */
-  readonly zoned?: readonly ZonedColumn[];
-}
-
-/**
- * Translates an error of the library. Any other error is unchanged. If the table or the branch was deleted during the
- * call, its files are missing, and that is the error. The library panics at an index on a column with a zone such as
- * `+05:30` without the name of the column.
- *
- * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
- */
-export async function translateFailure(
-  parts: CommitParts,
-  { table, branch, zoned = [] }: Called,
-  error: unknown,
-  { failure }: ServedView,
-  hasRows = false,
-): Promise<unknown> {
-  if (!(error instanceof LibraryError)) return error;
-  try {
-    if ("id" in table) await requireNotDeleted(parts, table, branch);
-  } catch (deleted) {
-    return deleted;
-  }
-  const known = translate(error, failure, hasRows);
-  const [column] = zoned;
-  return hasKind(known, "Unsupported") && column !== undefined ? unreadableZone(column, known) : known;
 }

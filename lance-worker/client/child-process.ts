@@ -7,9 +7,8 @@ import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Call, callBytesHeader } from "@tiltyard/lance-worker";
 import { backoffMs, CatalogError } from "@tiltyard/protocol";
-import type { Log } from "../log.ts";
+import { type Call, callBytesHeader } from "../wire.ts";
 
 export class ChildEnded extends Error {
   override readonly name: string = "ChildEnded";
@@ -26,7 +25,7 @@ export interface ChildOptions {
   /** Another child, whose memory counts towards the maximum. */
   readonly beside?: RowsChild;
   readonly environment: NodeJS.ProcessEnv;
-  readonly log: Log;
+  readonly log: Readonly<Record<"warn" | "error", (fields: object, message: string) => void>>;
 }
 
 /** The process that runs the Lance library. It starts with the first call and restarts after its exit. */
