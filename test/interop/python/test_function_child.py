@@ -246,6 +246,18 @@ def f(value: str) -> str:
     assert found.endswith("\n1000\n")
 
 
+def test_neither_a_function_nor_its_programs_write_their_memory_to_a_file(run):
+    source = """
+import ctypes, resource, subprocess, sys
+def f(value: str) -> str:
+    limit = "import resource; print(resource.getrlimit(resource.RLIMIT_CORE), end='')"
+    of_program = subprocess.run([sys.executable, "-c", limit], capture_output=True).stdout.decode()
+    return f"{ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)} {of_program}"
+"""
+    # The option 3 of prctl reads whether other processes of the user can read this one.
+    assert run(source, pa.field("value", pa.string())).compute(rows("x"))[0].to_pylist() == ["0 (0, 0)"]
+
+
 @pytest.mark.parametrize(
     ("source", "told"),
     [

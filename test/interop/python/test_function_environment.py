@@ -98,12 +98,12 @@ def test_a_function_with_packages_runs_in_another_python_of_the_machine(monkeypa
     version = found_python(monkeypatch)
     if version is None:
         pytest.skip("this machine has one minor version of Python")
-    source = """
+    source = '''
 def f(value: int) -> str:
     import sys
     import numpy
     return f"{sys.version_info.major}.{sys.version_info.minor} {numpy.arange(value).sum()}"
-"""
+'''
     environment = Environment(resolved(TITLE, version, ["numpy"]))
     output = schema_text(pa.schema([pa.field("value", pa.string())]))
     process = FunctionProcess(

@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import re
+import resource
 import select
 import signal
 import struct
@@ -42,7 +43,8 @@ MESSAGE_LENGTH_MAX = 4_000
 # The largest number of rows of one call with arrays.
 CALL_ROWS_MAX = 1_024
 SHOWN_LENGTH_MAX = 100
-# An option of Linux's prctl.
+# Options of Linux's prctl.
+PR_SET_DUMPABLE = 4
 PR_SET_NO_NEW_PRIVS = 38
 # The kind of the error of a row whose value must not be null.
 NULL_ERROR = "builtins.ValueError"
@@ -359,13 +361,17 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _confine() -> None:
-    """Prevents this process and its programs from gaining privileges, for example by sudo. Without memory, Linux ends
-    them first."""
+    """Prevents this process and its programs from gaining privileges, for example by sudo, and from writing their
+    memory, which contains secrets, to a file. Other processes of a user that is not root cannot read the environment
+    of this one. Without memory, Linux ends them first."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform != "linux":
         return
-    ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def main() -> None:
