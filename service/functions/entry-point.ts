@@ -1,9 +1,10 @@
 import type { SyntaxNode } from "@lezer/common";
 import { parser } from "@lezer/python";
 
-/** The limits of the text that is parsed from the entry point on. Hostile sources of 1 MiB would last for minutes. */
-const parsedLengthMax = 32 * 1024;
-const parseMillisMax = 50;
+/** The length of the text that is parsed from the entry point on: a hostile one lasts for 0.2 s, and 1 MiB for minutes. */
+const parsedLengthMax = 8 * 1024;
+/** The end of a text that was cut: errors there are those of the cut. */
+const cutLength = 1024;
 /** An annotation with several values, such as an optional array. A type such as `pa.int32()` is that of one value. */
 const severalValues = /\b(?:(?:pa|pyarrow)\.(?:\w*Array|Table|Scalar)|Array|ChunkedArray|RecordBatch)\b/;
 
@@ -17,15 +18,18 @@ export function problemOfEntryPoint(source: string, name: string, parameters: re
   const text = source.slice(start, start + parsedLengthMax);
   const textOf = (node: SyntaxNode | null | undefined) => (node ? text.slice(node.from, node.to) : "");
   const lineOf = ({ from }: SyntaxNode) => source.slice(0, start + from).split(/\r\n|\r|\n/).length;
-  const { definition, end } = parse(text);
+  const end = text.length < parsedLengthMax ? text.length + 1 : text.length - cutLength;
+  const definition = parser.parse(text).topNode.firstChild;
   const methods = definition?.getChild("Body")?.getChildren("FunctionDefinition") ?? [];
   const isCall = (method: SyntaxNode) => textOf(method.getChild("VariableName")) === "__call__";
   const called = definition?.name === "ClassDefinition" ? methods.findLast(isCall) : definition;
   const error = [definition, called].flatMap(headerErrors).find((node) => node.type.isError && node.from < end);
   if (error !== undefined) return `line ${lineOf(error)}: the definition of ${name} is not valid Python`;
-  const types = called?.getChild("ParamList")?.getChildren("TypeDef") ?? [];
+  const list = called?.getChild("ParamList");
+  if (!list || list.to >= end) return undefined;
+  const types = new Map(list.getChildren("TypeDef").map((type) => [textOf(type.prevSibling), type]));
   const annotated = parameters.map((parameter) => {
-    const type = types.find(({ prevSibling }) => textOf(prevSibling) === parameter);
+    const type = types.get(parameter);
     const annotation = textOf(type).replace(/^:\s*["']?|["']$/g, "");
     // function_child.py reads it in the same way.
     const kind = annotation.match(/(?:^|\.)(Array|RecordBatch)$/)?.[1];
@@ -37,18 +41,6 @@ export function problemOfEntryPoint(source: string, name: string, parameters: re
   );
   if (wrong?.type === undefined) return undefined;
   return `line ${lineOf(wrong.type)}: the parameter ${wrong.parameter} has the annotation ${wrong.annotation.slice(0, 100)}. Use pyarrow.Array for all parameters, pyarrow.RecordBatch for the only one, or types of one value`;
-}
-
-/** Parses the first statement. It may be incomplete at the position where the parser stopped. */
-function parse(text: string) {
-  const partial = parser.startParse(text);
-  const stopsAt = performance.now() + parseMillisMax;
-  let tree = partial.advance();
-  while (tree === null) {
-    if (partial.stoppedAt === null && performance.now() > stopsAt) partial.stopAt(partial.parsedPos);
-    tree = partial.advance();
-  }
-  return { definition: tree.topNode.firstChild, end: partial.stoppedAt ?? parsedLengthMax };
 }
 
 /** Returns nodes of which one is an error if the header of a definition is wrong, or its body does not begin. */
