@@ -355,7 +355,12 @@ describe("settings that are not valid", () => {
     ["a role's name that is none", "eks", { clientRole: "our role" }, "clientRole: must be letters, digits"],
     ["a label domain with an empty part", "eks", { labelDomain: "a..example.com" }, "labelDomain: must be a domain"],
     ["a label domain of Kubernetes", "eks", { labelDomain: "node.kubernetes.io" }, "labelDomain: must not be of kub"],
-    ["a label key that is none", "gke", { labelKeys: { head: "ray head" } }, "labelKeys.head: must be at most 63 letters, digits"],
+    [
+      "a label key that is none",
+      "gke",
+      { labelKeys: { head: "ray head" } },
+      "labelKeys.head: must be at most 63 letters, digits",
+    ],
     [
       "one label for two roles",
       "gke",
