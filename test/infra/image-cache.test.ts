@@ -100,7 +100,11 @@ describe("the copies", () => {
       { imageCache: { dockerHubCredentials: dockerHubCredentials.replace("ecr-pullthroughcache/", "") } },
       "imageCache.dockerHubCredentials: must be the ARN of a secret whose name begins with ecr-pullthroughcache/",
     ],
-    ["eks", { ...settings.eks, clusterName: "a".repeat(26) }, "imageCache: needs a clusterName of 25 characters"],
+    [
+      "eks",
+      { ...settings.eks, clusterName: "a".repeat(26) },
+      "imageCache: needs a clusterName of at most 25 characters",
+    ],
     ["existing", { imageCache: true }, "imageCache: is not a setting on existing, but on existing-gke, existing-eks"],
   ])("are refused where they cannot be: %s %j", async (variant, given, message) => {
     await expect(deployed(variant, given)).rejects.toThrow(message);
