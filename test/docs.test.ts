@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
+import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
+import { tiltyard } from "../client/command-line.ts";
 import { CatalogOnExisting, CatalogOnGke } from "../infra/settings/catalog-settings.ts";
 import { Runner } from "../infra/settings/runner-settings.ts";
 import { settingsOfVariant } from "../infra/settings/settings.ts";
@@ -94,6 +96,29 @@ test("the reference of management has a row for each operation", () => {
   const missing = paths.filter((path) => !documented.has(path));
   expect(missing, "add them to docs/reference/management.md").toEqual([]);
 });
+
+test("the reference of the command line has each command in a row, and no other", () => {
+  const cells = [...textOf("docs/reference/cli.md").matchAll(/^\| (`tiltyard .*?) \|/gm)].map(([, cell = ""]) => cell);
+  const documented = cells.flatMap((cell) =>
+    cell.split("; ").flatMap((part) => {
+      const [first = "", ...others] = [...part.matchAll(/`([^`]+)`/g)].map(([, text = ""]) => wordsOf(text));
+      return [first, ...others.map((last) => first.replace(/\S+$/, last))];
+    }),
+  );
+  const commands = leavesOf(tiltyard());
+  expect(commands.length).toBeGreaterThan(50);
+  expect([...new Set(documented)].toSorted()).toEqual(commands.toSorted());
+});
+
+/** Returns the words of a command without its options and arguments. */
+const wordsOf = (text: string) => /^[a-z-]+(?: [a-z-]+)*?(?= -|$| [A-Z])/.exec(text)?.[0] ?? text;
+
+/** Returns the full names of the commands without subcommands. */
+function leavesOf(command: Command, parents: readonly string[] = []): readonly string[] {
+  const name = [...parents, command.name()];
+  const children = command.commands.filter((each) => each.name() !== "help");
+  return children.length === 0 ? [name.join(" ")] : children.flatMap((child) => leavesOf(child, name));
+}
 
 describe("the page of settings", () => {
   /** Returns the subjects of the rows of a page's tables, which are the names in their first cells. */
