@@ -15,7 +15,7 @@ import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
 import { createLocations } from "./tables/locations.ts";
 
-export interface OpenCatalog extends Omit<Catalog, "forgetRoles">, AsyncDisposable {
+export interface OpenCatalog extends Catalog, AsyncDisposable {
   /** Starts the work that an earlier run left unfinished and that requests defer. */
   begin(): void;
 }

@@ -37,7 +37,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
   let isStopping = false;
 
   const app = createApp({
-    catalog: { ...catalog, forgetRoles: authenticator.forgetRoles },
+    catalog,
     authenticator,
     failedCredentials: createMemoryLimiter({ points: limits.failedCredentials, durationSeconds: 60 }),
     loggedRefusals: limits.failedCredentials,

@@ -22,8 +22,6 @@ export interface Catalog extends CommitParts, JobParts, Settings {
   readonly rows: Rows;
   /** The keys of secrets; none if this catalog stores no secrets. */
   readonly secretKeys: SecretKeys;
-  /** Removes the cached roles of a principal, so that a change applies from its next request on. */
-  readonly forgetRoles: (principal: string) => void;
 }
 
 /** The caller of an operation with its body. */

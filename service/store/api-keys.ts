@@ -30,7 +30,7 @@ const keysWith = defineQuery((db, { hash }: { readonly hash: string }) =>
   db.selectFrom("apiKeys").select(["id", "principal", "job", "attempt", "creator"]).where("hash", "=", hash),
 );
 
-export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
+export function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
   return session.cached(`key ${hash}`, async () => (await keysWith(session, { hash }))[0]);
 }
 
@@ -44,7 +44,7 @@ const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
 );
 
 /** Finds the owner of the API key of a token with this hash. The token may have expired. */
-export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
+export function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
   return session.cached(`token ${hash}`, async () => (await keysOfTokens(session, { hash }))[0]);
 }
 

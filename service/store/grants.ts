@@ -1,6 +1,7 @@
 import type { Identifier, Role, RoleOfJob } from "@tiltyard/protocol";
 import { isLive } from "./api-keys.ts";
 import { fromPath, isWithin, toPath } from "./path.ts";
+import { defineQuery } from "./queries.ts";
 import type { Page, Session } from "./store.ts";
 
 /** A role on a namespace and everything below it. */
@@ -34,9 +35,15 @@ export async function deleteGrant({ db }: Session, principal: string, namespace:
   return numDeletedRows > 0;
 }
 
-export async function listGrantsOf({ db }: Session, principal: string): Promise<Grant[]> {
-  const rows = await db.selectFrom("grants").select(["namespace", "role"]).where("principal", "=", principal).execute();
-  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
+const grantsOf = defineQuery((db, { principal }: { readonly principal: string }) =>
+  db.selectFrom("grants").select(["namespace", "role"]).where("principal", "=", principal),
+);
+
+export function listGrantsOf(session: Session, principal: string): Promise<readonly Grant[]> {
+  return session.cached(`grants ${principal}`, async () => {
+    const rows = await grantsOf(session, { principal });
+    return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
+  });
 }
 
 export interface PrincipalGrant extends Grant {

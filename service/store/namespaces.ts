@@ -13,7 +13,7 @@ const namespacesAt = defineQuery((db, { path }: { readonly path: string }) =>
   db.selectFrom("namespaces").select("properties").where("path", "=", path),
 );
 
-export async function findNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
+export function findNamespace(session: Session, identifier: Identifier): Promise<NamespaceRecord | undefined> {
   const path = toPath(identifier);
   return session.cached(`namespace ${path}`, async () => {
     const [row] = await namespacesAt(session, { path });

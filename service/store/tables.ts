@@ -31,7 +31,7 @@ const tablesNamed = defineQuery((db, { namespace, name }: ReturnType<typeof name
     .where("name", "=", name),
 );
 
-export async function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
+export function findTable(session: Session, identifier: Identifier): Promise<TableRecord | undefined> {
   return session.cached(`table ${toPath(identifier)}`, async () => {
     const [row] = await tablesNamed(session, nameOf(identifier));
     return row && { ...row, identifier, location: parseLocation(row.location) };

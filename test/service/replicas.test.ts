@@ -75,6 +75,23 @@ afterAll(async () => {
 });
 
 describe("replicas on one database", () => {
+  test("refuse the next request after another one has revoked the role, or the key", async () => {
+    const path = "/management/v1/namespace/$/grant";
+    const principal = uniqueName("user");
+    const grant = { namespace: [], role: "reader" };
+    const { body } = await post(replica(0), "/management/v1/api_key/create", { principal, grant });
+    const { key, api_key_id } = body as { key: string; api_key_id: string };
+    const headers = { "x-api-key": key };
+    const list = async () => (await fetch(`${replica(1).url}/v1/namespace/$/list`, { headers })).status;
+    expect(await list()).toBe(200);
+    expect((await post(replica(0), `${path}/revoke`, { principal })).status).toBe(200);
+    expect(await list()).toBe(403);
+    expect((await post(replica(2), `${path}/put`, { principal, role: "reader" })).status).toBe(200);
+    expect(await list()).toBe(200);
+    expect((await post(replica(0), "/management/v1/api_key/revoke", { api_key_id })).status).toBe(200);
+    expect(await list()).toBe(401);
+  });
+
   test("let one commit win of those of the same version through different ones", async () => {
     const table = await declare();
     for (let version = 1; version <= 5; version++) {

@@ -19,7 +19,6 @@ export function createTestApp(replaced: Partial<AppDeps> = {}) {
     }),
     authenticator: {
       authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }),
-      forgetRoles: () => {},
     },
     failedCredentials: createMemoryLimiter({ points: 1_000, durationSeconds: 60 }),
     clientAddress: () => "192.0.2.1",

@@ -27,7 +27,7 @@ export const listPrincipals: Handler<"listPrincipals"> = async (request, { store
   };
 };
 
-export const createApiKey: Handler<"createApiKey"> = async (request, { store, forgetRoles }, caller) => {
+export const createApiKey: Handler<"createApiKey"> = async (request, { store }, caller) => {
   const { principal, grant } = request;
   const { id, key } = generateApiKey();
   const properties = { api_key_id: id, principal };
@@ -36,7 +36,6 @@ export const createApiKey: Handler<"createApiKey"> = async (request, { store, fo
     await keys.putApiKey(session, id, principal, hashApiKey(key));
     if (grant !== undefined) await grantRole(session, { caller, request }, principal, grant);
   });
-  forgetRoles(principal);
   return { transaction_id, api_key_id: id, principal, key };
 };
 
@@ -89,12 +88,11 @@ export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
   };
 };
 
-export const putGrant: Handler<"putGrant"> = async (request, { store, forgetRoles }, caller) => {
+export const putGrant: Handler<"putGrant"> = async (request, { store }, caller) => {
   const { id: namespace, principal, role } = request;
   const transaction_id = await store.write((session) =>
     grantRole(session, { caller, request }, principal, { namespace, role }),
   );
-  forgetRoles(principal);
   return { transaction_id };
 };
 
@@ -106,7 +104,7 @@ async function grantRole(session: Session, origin: Origin, principal: string, gr
   return recordAudit(session, { ...origin, contract: managementContracts.putGrant, objects: [namespace], properties });
 }
 
-export const revokeGrant: Handler<"revokeGrant"> = async (request, { store, forgetRoles }, caller) => {
+export const revokeGrant: Handler<"revokeGrant"> = async (request, { store }, caller) => {
   const { id, principal } = request;
   const properties = { principal };
   const change = { contract: managementContracts.revokeGrant, request, caller, objects: [id], properties };
@@ -115,6 +113,5 @@ export const revokeGrant: Handler<"revokeGrant"> = async (request, { store, forg
     const problem = `${principal} has no role on ${formatIdentifier(id)}; see the list of grants`;
     throw new CatalogError("GrantNotFound", problem);
   });
-  forgetRoles(principal);
   return { transaction_id };
 };
