@@ -1,5 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { findApiKey, findApiKeyOfToken, type JobAttempt, type KeyOwner } from "../store/api-keys.ts";
+import { findApiKey, findApiKeyOfToken, type JobAttempt } from "../store/api-keys.ts";
 import { type JobGrant, listGrantsOf } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, hashApiKey } from "./api-key.ts";
@@ -30,35 +30,34 @@ export function createAuthenticator(
   verifyToken: TokenVerifier | undefined,
   isolatedNamespaces: readonly string[] = [],
 ): Authenticator {
-  const named = async (name: string): Promise<Principal> => ({ name, grants: await listGrantsOf(store.read, name) });
-  /** Finds the owner of a secret. */
-  async function findOwner(credential: Credential): Promise<KeyOwner> {
-    const isToken = credential.kind === "bearer";
-    const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
-    const refusal = () =>
-      new CatalogError(
-        "Unauthenticated",
-        isToken ? "the token is not known or has expired" : "the API key is not known or was revoked",
-      );
-    if (secret === undefined) throw refusal();
-    const owner = await (isToken ? findApiKeyOfToken : findApiKey)(store.read, hashApiKey(secret));
-    if (owner === undefined || (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()))
-      throw refusal();
-    return owner;
-  }
-  async function principalOf({ id, principal, job, attempt = 0, creator = "" }: KeyOwner): Promise<Principal> {
-    if (job === undefined) return { ...(await named(principal)), apiKeyId: id };
-    const of = { id: job, attempt, creator };
-    const grants = await grantsOfAttempt(store.read, of, isolatedNamespaces);
-    return { name: principal, grants, apiKeyId: id, attempt: of };
-  }
+  const { read } = store;
+  /** Finds the owner of a key or of a token, with its roles. Those of the key of an attempt also depend on the time. */
+  const findOwner = (kind: Credential["kind"], hash: string) =>
+    read.cached(`${kind} ${hash}`, async () => {
+      const owner = await (kind === "bearer" ? findApiKeyOfToken : findApiKey)(read, hash);
+      return owner && { ...owner, grants: owner.job === undefined ? await listGrantsOf(read, owner.principal) : [] };
+    });
 
   return {
     authenticate: async (credential) => {
       if (credential === undefined)
         throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
-      if (credential.kind === "bearer" && verifyToken !== undefined) return named(await verifyToken(credential.token));
-      return principalOf(await findOwner(credential));
+      const isToken = credential.kind === "bearer";
+      if (isToken && verifyToken !== undefined) {
+        const name = await verifyToken(credential.token);
+        return { name, grants: await listGrantsOf(read, name) };
+      }
+      const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
+      const owner = secret === undefined ? undefined : await findOwner(credential.kind, hashApiKey(secret));
+      if (owner === undefined || (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()))
+        throw new CatalogError(
+          "Unauthenticated",
+          isToken ? "the token is not known or has expired" : "the API key is not known or was revoked",
+        );
+      const { id: apiKeyId, principal: name, job, attempt: number = 0, creator = "" } = owner;
+      if (job === undefined) return { name, grants: owner.grants, apiKeyId };
+      const attempt = { id: job, attempt: number, creator };
+      return { name, grants: await grantsOfAttempt(read, attempt, isolatedNamespaces), apiKeyId, attempt };
     },
   };
 }

@@ -30,8 +30,9 @@ const keysWith = defineQuery((db, { hash }: { readonly hash: string }) =>
   db.selectFrom("apiKeys").select(["id", "principal", "job", "attempt", "creator"]).where("hash", "=", hash),
 );
 
-export function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
-  return session.cached(`key ${hash}`, async () => (await keysWith(session, { hash }))[0]);
+export async function findApiKey(session: Session, hash: string): Promise<KeyOwner | undefined> {
+  const [owner] = await keysWith(session, { hash });
+  return owner;
 }
 
 const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
@@ -44,8 +45,9 @@ const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
 );
 
 /** Finds the owner of the API key of a token with this hash. The token may have expired. */
-export function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
-  return session.cached(`token ${hash}`, async () => (await keysOfTokens(session, { hash }))[0]);
+export async function findApiKeyOfToken(session: Session, hash: string): Promise<KeyOwner | undefined> {
+  const [owner] = await keysOfTokens(session, { hash });
+  return owner;
 }
 
 export async function deleteJobKeys({ db }: Session, job: string, endedBefore: number): Promise<void> {
