@@ -188,8 +188,8 @@ def prepare() -> None:
 def _open_table(job: Job) -> Any:
     import ray
 
-    # Ray would run Geneva's driver again after the death of its process, without the filter that excludes finished rows.
-    # The next attempt at the job has that filter.
+    # Ray would run Geneva's driver again after the death of its process, without the filter that excludes finished
+    # rows. The next attempt at the job has that filter.
     os.environ["RAY_TASK_MAX_RETRIES"] = "0"
     ray.init(ignore_reinit_error=True, log_to_driver=True)
     _limit_reserved_memory(ray.nodes())
