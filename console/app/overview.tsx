@@ -1,5 +1,5 @@
-import { type Identifier, managementContracts } from "@tiltyard/protocol";
-import { type AnswerTo, call } from "./api.ts";
+import type { Identifier } from "@tiltyard/protocol";
+import { type AnswerTo, call, type OperationName } from "./api.ts";
 import { may } from "./caller.ts";
 import { ComputedColumns, type FieldOf, useJobOpener } from "./computed-columns.tsx";
 import { ago, amount, bytes, counted, dateAndTime, nameOf } from "./format.ts";
@@ -24,6 +24,9 @@ import {
 } from "./view.tsx";
 
 type Index = AnswerTo<"listTableIndices">["indexes"][number];
+
+/** The id of an operation. Its contract itself would triple the size of the console. */
+const cleanUpOperation: Capitalize<OperationName> = "CleanUpTable";
 
 /** The state of a table: its size, its health, its indices, its policy and its computed columns. */
 export function Overview({ id, caller }: PageProps) {
@@ -62,7 +65,7 @@ function Health({ id, caller }: Pick<PageProps, "id" | "caller">) {
   const stats = useCall("getTableStats", { id });
   const { data: described } = useCall("describeTable", { id, load_detailed_metadata: true, check_declared: true });
   const cleanUp = useJobsOf(id, caller).find(
-    ({ operation, status }) => operation === managementContracts.cleanUpTable.operationId && status === "Succeeded",
+    ({ operation, status }) => operation === cleanUpOperation && status === "Succeeded",
   );
   return (
     <Loaded query={stats} instead={(error) => <Note>{sentence(error instanceof Error ? error.message : "")}</Note>}>
