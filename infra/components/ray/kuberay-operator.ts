@@ -51,8 +51,8 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           name: "kuberay-operator",
           chart: operator.chart,
           version: operator.version,
-          // The name of a chart in an OCI registry is its full address.
-          ...(!operator.chart.startsWith("oci://") && { repositoryOpts: { repo: operator.repository } }),
+          // The address of a chart in an OCI registry, and the path of a folder, are complete without a repository.
+          ...(!operator.chart.includes("/") && { repositoryOpts: { repo: operator.repository } }),
           namespace,
           atomic: true,
           skipCrds: definitions !== undefined,
