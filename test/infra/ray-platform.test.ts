@@ -147,12 +147,15 @@ describe("the namespace", () => {
 });
 
 describe("the operator", () => {
-  test("has the version and the source of the settings", async () => {
-    const operator = { source: "helm", version: "1.4.2", chart: "oci://registry.example.com/kuberay-operator" };
-    const { inputs } = (await deployed("existing", { operator })).one(release, "operator");
-    expect(inputs).toMatchObject({ chart: operator.chart, version: "1.4.2" });
-    expect(inputs.repositoryOpts).toBeUndefined();
-  });
+  test.each(["oci://registry.example.com/kuberay-operator", "/charts/kuberay-operator", "./kuberay-operator.tgz"])(
+    "is the chart %s, which needs no repository, in the version of the settings",
+    async (chart) => {
+      const operator = { source: "helm", version: "1.4.2", chart, crds: false };
+      const { inputs } = (await deployed("existing", { operator })).one(release, "operator");
+      expect(inputs).toMatchObject({ chart, version: "1.4.2" });
+      expect(inputs.repositoryOpts).toBeUndefined();
+    },
+  );
 
   test("is not installed where it exists already", async () => {
     const { all, outputs } = await deployed("existing", { operator: { source: "none" } });
