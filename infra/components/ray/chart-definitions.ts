@@ -6,11 +6,16 @@ import { messageOf, ownValue } from "@tiltyard/protocol";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 
 export interface ChartSource {
-  /** The name of the chart in its repository, or the path of its folder or archive. */
+  /** The name of the chart in its repository, or the path of its folder or archive, which contains a slash. */
   readonly chart: string;
   /** The address of a repository with an `index.yaml`. */
   readonly repository: string;
   readonly version: string;
+}
+
+/** Reports whether a chart is named in its repository. Addresses of OCI registries and paths need no repository. */
+export function isInRepository(chart: string): boolean {
+  return !chart.includes("/");
 }
 
 /** A resource definition of Kubernetes. */
@@ -48,7 +53,7 @@ function unreadable(problem: string): pulumi.RunError {
 }
 
 async function definitionsOf({ chart, repository, version }: ChartSource): Promise<readonly Definition[]> {
-  if (!existsSync(chart)) return parse(filesIn(await download(chart, repository, version)));
+  if (isInRepository(chart)) return parse(filesIn(await download(chart, repository, version)));
   if (!statSync(chart).isDirectory()) return parse(filesIn(readFileSync(chart)));
   const folder = join(chart, "crds");
   const names = existsSync(folder) ? readdirSync(folder).toSorted() : [];

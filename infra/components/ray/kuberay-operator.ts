@@ -5,7 +5,7 @@ import { placedOn } from "../../node-pools.ts";
 import { type ChartValues, merged } from "../../settings/chart-values.ts";
 import type { OperatorSettings } from "../../settings/settings.ts";
 import { charts } from "../../versions.ts";
-import type { Definition } from "./chart-definitions.ts";
+import { type Definition, isInRepository } from "./chart-definitions.ts";
 import { priorityClasses } from "./priority-classes.ts";
 import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
 
@@ -51,8 +51,8 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           name: "kuberay-operator",
           chart: operator.chart,
           version: operator.version,
-          // The address of a chart in an OCI registry, and the path of a folder, are complete without a repository.
-          ...(!operator.chart.includes("/") && { repositoryOpts: { repo: operator.repository } }),
+          // The provider would look for any chart in the repository.
+          ...(isInRepository(operator.chart) && { repositoryOpts: { repo: operator.repository } }),
           namespace,
           atomic: true,
           skipCrds: definitions !== undefined,
