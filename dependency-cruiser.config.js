@@ -107,7 +107,7 @@ export default {
     {
       name: "lance-worker-entry",
       comment:
-        "The Lance library never runs in the catalog's process, which imports the worker's wire and Arrow's format.",
+        "The Lance library never runs in the catalog's process, which imports the worker's client and Arrow's format.",
       severity: "error",
       from: { path: "^service/" },
       to: { path: "^lance-worker/", pathNot: "^lance-worker/index\\.ts$" },

@@ -9,7 +9,6 @@ export { ChildEnded, type ChildOptions, createChild, type RowsChild } from "./cl
 export { LibraryError, readBody, readJson, rowsOf } from "./client/child-response.ts";
 export {
   type Attempt,
-  type CallOrigin,
   type CrashIsolation,
   createCrashIsolation,
   type Deadlines,

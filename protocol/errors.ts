@@ -152,3 +152,8 @@ export function formatError(error: unknown): string {
 export function isTransientStatus(status: number | undefined): boolean {
   return status === undefined || status === 429 || status >= 500;
 }
+
+/** Requires that the client still waits for the response. @throws CatalogError InvalidInput, which only the log shows. */
+export function requireClient(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new CatalogError("InvalidInput", "the client disconnected before the response");
+}

@@ -1,4 +1,4 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, requireClient } from "@tiltyard/protocol";
 import { ChildEnded, ChildStopped, type RowsChild } from "./child-process.ts";
 
 /** The times for which the child may compute a response, or the next rows of one. */
@@ -14,8 +14,6 @@ export interface CallOrigin {
   readonly call: string;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal | undefined;
-  /** Throws if the client has disconnected. */
-  readonly requireClient: () => void;
   readonly deadlines: Deadlines;
 }
 
@@ -140,7 +138,7 @@ export function createCrashIsolation(shared: RowsChild, isolated: RowsChild): Cr
     };
     const begunMs = Date.now();
     try {
-      origin.requireClient();
+      requireClient(origin.signal);
       const { result, completed = alreadyCompleted } = await attempt(watch(isolated, origin, origin.deadlines.aloneMs));
       void completed.then((isComplete) => {
         if (!isComplete || Date.now() - begunMs > origin.deadlines.sharedMs) isolate(principal);
@@ -162,7 +160,7 @@ export function createCrashIsolation(shared: RowsChild, isolated: RowsChild): Cr
 
   return {
     run: async function run(origin, attempt, canRepeat) {
-      origin.requireClient();
+      requireClient(origin.signal);
       const { sharedMs, aloneMs } = origin.deadlines;
       if (isIsolated(origin.principal) || isIsolated(keyOf(origin))) return runAlone(origin, attempt);
       try {

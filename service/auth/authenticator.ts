@@ -45,7 +45,7 @@ export function createAuthenticator(
       const isToken = credential.kind === "bearer";
       if (isToken && verifyToken !== undefined) {
         const name = await verifyToken(credential.token);
-        return { name, grants: await listGrantsOf(read, name) };
+        return { name, grants: await read.cached(`grants ${name}`, () => listGrantsOf(read, name)) };
       }
       const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
       const owner = secret === undefined ? undefined : await findOwner(credential.kind, hashApiKey(secret));

@@ -1,7 +1,7 @@
-import { CatalogError, formatIdentifier, type TableVersion } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, requireClient, type TableVersion } from "@tiltyard/protocol";
 import { applyPolicy } from "../domain/policy.ts";
 import { branchOf, requireTable } from "../domain/require.ts";
-import { prepareAudit, requireClient, type TableChange } from "../domain/transaction.ts";
+import { prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { MetadataTooLargeError } from "../lance/metadata-limit.ts";
 import type { Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";

@@ -19,11 +19,6 @@ export interface Caller {
   readonly signal?: AbortSignal;
 }
 
-/** Requires that the client still waits for the response. @throws CatalogError InvalidInput, which only the log shows. */
-export function requireClient(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new CatalogError("InvalidInput", "the client disconnected before the response");
-}
-
 /** The origin of a change: its caller and the delimiter of its request. */
 export interface Origin {
   readonly caller: Caller;

@@ -1,7 +1,7 @@
-import type { CallOrigin, CrashIsolation, Deadlines } from "@tiltyard/lance-worker";
+import type { CrashIsolation, Deadlines } from "@tiltyard/lance-worker";
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
-import { type Caller, requireClient } from "../domain/transaction.ts";
+import type { Caller } from "../domain/transaction.ts";
 import type { Gateway } from "./gateway.ts";
 
 export interface RowsParts extends CommitParts {
@@ -9,12 +9,6 @@ export interface RowsParts extends CommitParts {
   readonly isolation: CrashIsolation;
 }
 
-export function originOf(
-  operation: string,
-  { principal, signal }: Caller,
-  id: Identifier,
-  deadlines: Deadlines,
-): CallOrigin {
-  const call = `${operation} ${formatIdentifier(id)}`;
-  return { principal: principal.name, call, signal, requireClient: () => requireClient(signal), deadlines };
+export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {
+  return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };
 }

@@ -1,8 +1,7 @@
-import { formatIdentifier, hasKind } from "@tiltyard/protocol";
+import { formatIdentifier, hasKind, requireClient } from "@tiltyard/protocol";
 import type { CommitParts } from "../commits/parts.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits } from "../commits/series.ts";
-import { requireClient } from "../domain/transaction.ts";
 import { Manifest } from "../lance/manifest.ts";
 import { replaceSchemaMetadata } from "../lance/manifest-writer.ts";
 import { metadataLimitAfter, requireMetadataWithin } from "../lance/metadata-limit.ts";

@@ -39,11 +39,9 @@ const grantsOf = defineQuery((db, { principal }: { readonly principal: string })
   db.selectFrom("grants").select(["namespace", "role"]).where("principal", "=", principal),
 );
 
-export function listGrantsOf(session: Session, principal: string): Promise<readonly Grant[]> {
-  return session.cached(`grants ${principal}`, async () => {
-    const rows = await grantsOf(session, { principal });
-    return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
-  });
+export async function listGrantsOf(session: Session, principal: string): Promise<readonly Grant[]> {
+  const rows = await grantsOf(session, { principal });
+  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
 }
 
 export interface PrincipalGrant extends Grant {

@@ -26,13 +26,7 @@ test("a principal whose calls wait for the isolated process does not delay those
   const table = { uri: "", token: "", storageOptions: {}, branch: "main" };
   const run = (principal: string, args: string) =>
     isolation.run(
-      {
-        principal,
-        call: args,
-        signal: undefined,
-        requireClient: () => {},
-        deadlines: { sharedMs: 60_000, aloneMs: 60_000 },
-      },
+      { principal, call: args, signal: undefined, deadlines: { sharedMs: 60_000, aloneMs: 60_000 } },
       async ({ call }) => ({ result: await call({ operation: "count", args, table }) }),
       () => true,
     );
