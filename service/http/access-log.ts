@@ -1,5 +1,4 @@
 import { createMiddleware } from "hono/factory";
-import { requestId } from "hono/request-id";
 import { LRUCache } from "lru-cache";
 import type { Log } from "../log.ts";
 import type { Metrics } from "../metrics.ts";
@@ -8,14 +7,6 @@ import type { AppContext, AppEnv } from "./context.ts";
 /** Safe in a header and in the log. */
 const requestIdPattern = /^[\w=-]{1,128}$/;
 const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-/** Sets the request id: that of the caller, or else a random one. Responses contain it among their own headers. */
-export function identifyRequest() {
-  return requestId({
-    headerName: "",
-    generator: (c) => matching(requestIdPattern, c.req.header("x-request-id")) ?? crypto.randomUUID(),
-  });
-}
 
 /** Applies `header.x-request-id` and `header.traceparent` of the body's context. Headers of the request have precedence. */
 export function applyContext(c: AppContext, context: unknown): void {
@@ -40,14 +31,16 @@ export interface AccessLogDeps {
 }
 
 /**
- * Logs each operation and records its duration after the response. The logged fields are listed explicitly so that no
- * credential reaches the log. Refusals are logged up to a rate for each caller; the metrics count all of them. Pages
- * (console, docs, health, metrics) are not logged.
+ * Identifies each request, logs each operation and records its duration after the response. The logged fields are listed
+ * explicitly so that no credential reaches the log. Refusals are logged up to a rate for each caller; the metrics count
+ * all of them. Pages (console, docs, health, metrics) are not logged.
  */
 export function accessLog({ log, metrics, loggedRefusals }: AccessLogDeps) {
   const countOmitted = boundRefusals(loggedRefusals);
   return createMiddleware<AppEnv>(async function accessLog(c, next) {
     const start = performance.now();
+    // The id is that of the caller, or else a random one. Responses contain it among their own headers.
+    c.set("requestId", matching(requestIdPattern, c.req.header("x-request-id")) ?? crypto.randomUUID());
     const traceparent = matching(traceparentPattern, c.req.header("traceparent"));
     if (traceparent !== undefined) c.set("traceparent", traceparent);
     await next();

@@ -4,7 +4,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { operations } from "../operations.ts";
 import { type PageDeps, pages } from "../pages/pages.ts";
 import type { Store } from "../store/store.ts";
-import { type AccessLogDeps, accessLog, identifyRequest } from "./access-log.ts";
+import { type AccessLogDeps, accessLog } from "./access-log.ts";
 import type { AppContext, AppEnv } from "./context.ts";
 import { drainBody } from "./drain-body.ts";
 import { errorHandler, errorResponse } from "./error-handler.ts";
@@ -24,7 +24,7 @@ export function createApp(deps: AppDeps): Hono<AppEnv> {
   const rateLimiter =
     requestsPerSecond === undefined ? undefined : createLimiter({ points: requestsPerSecond, durationSeconds: 1 });
   const app = new Hono<AppEnv>({ getPath: encodedPath });
-  app.use(identifyRequest(), accessLog(deps), drainBody());
+  app.use(accessLog(deps), drainBody());
   for (const operation of operations) {
     const { contract } = operation;
     app.on([...contract.methods], [routePath(contract)], ...operationSteps(operation, { ...deps, rateLimiter }));

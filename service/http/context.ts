@@ -1,7 +1,6 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { PathFields } from "@tiltyard/protocol";
 import type { Context } from "hono";
-import type { RequestIdVariables } from "hono/request-id";
 import type { Principal } from "../auth/authenticator.ts";
 
 /** The object that a request names, known before its query and body are validated. */
@@ -30,7 +29,8 @@ export interface Refusal {
 export interface AppEnv {
   /** Node's request and response; an empty object when a test calls `app.request(path, init, {})`. */
   readonly Bindings: Partial<HttpBindings>;
-  readonly Variables: RequestIdVariables & {
+  readonly Variables: {
+    requestId: string;
     /** The operation id, which labels logs and metrics; absent for pages. */
     operation?: string;
     traceparent?: string;

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { type AnyContract, type BodyBounds, CatalogError } from "@tiltyard/protocol";
 import type { BodyMemory, BodySender } from "./body-memory.ts";
 import type { AppContext } from "./context.ts";
@@ -60,8 +59,6 @@ async function readBytes(c: AppContext, { bytes: bytesMax }: BodyBounds, memory:
   const declared = c.req.header("content-length");
   if (declared !== undefined) reserve(Number(declared));
   const { incoming } = c.env;
-  // Node calls the service before it parses the body, which is usually in the same packet as the headers.
-  if (incoming?.complete === false) await setImmediate();
   if (incoming?.complete && !incoming.destroyed) {
     const bytes: Buffer = incoming.read() ?? Buffer.alloc(0);
     if (declared === undefined) reserve(bytes.length);
@@ -91,7 +88,7 @@ export async function inTime<T>(body: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const expire = () => reject(new CatalogError("InvalidInput", "the request did not arrive in time"));
   // After a pause of the process, timers run before the event loop reads what has arrived; an immediate runs after it.
-  const timer = setTimeout(() => globalThis.setImmediate(expire), bodyTimeoutMs);
+  const timer = setTimeout(() => setImmediate(expire), bodyTimeoutMs);
   try {
     return await Promise.race([body, late]);
   } finally {

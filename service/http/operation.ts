@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { bodies, CatalogError } from "@tiltyard/protocol";
 import type { MiddlewareHandler } from "hono";
 import { createMiddleware } from "hono/factory";
@@ -32,6 +33,9 @@ export function operationSteps({ contract, handler }: Operation, deps: Operation
   const admit = createMiddleware<AppEnv>(async function admit(c, next) {
     c.set("operation", contract.operationId);
     try {
+      // Node calls the service before it parses the body, which is usually in the same packet as the headers. Later, the
+      // steps of the request run without a pause.
+      if (c.env.incoming?.complete === false) await setImmediate();
       const principal = await authenticate(c, deps);
       if (rateLimiter !== undefined) {
         const { name } = principal;

@@ -22,7 +22,7 @@ const delimiter = z.string("must not be repeated").optional();
 /** Validates the query. @throws CatalogError InvalidInput with all problems and their paths. */
 export function validateQuery(contract: AnyContract): MiddlewareHandler<AppEnv> {
   const checkQuery = checkFields(contract, "query");
-  return zValidator("query", contract.query.extend({ delimiter }), throwProblems, {
+  return zValidator("query", contract.query.extend({ delimiter }), undefined, {
     validationFunction: (schema, query) => validated(schema, query, checkQuery(query)),
   });
 }
@@ -31,7 +31,7 @@ export function validateQuery(contract: AnyContract): MiddlewareHandler<AppEnv> 
 export function validateBody(contract: AnyContract): MiddlewareHandler<AppEnv> {
   const { bareField } = contract;
   const checkBody = checkFields(contract, "JSON body");
-  const validateJson: MiddlewareHandler<AppEnv> = zValidator("json", contract.body, throwProblems, {
+  const validateJson: MiddlewareHandler<AppEnv> = zValidator("json", contract.body, undefined, {
     validationFunction: (schema, json: unknown) => {
       const body = bareField === undefined ? (json ?? {}) : { [bareField]: json ?? {} };
       return validated(schema, body, checkBody(body));
@@ -64,17 +64,19 @@ export function joinFields(
   return { ...query.fields, ...fields, ...target };
 }
 
-/** Validates without promises: no contract has an asynchronous check. Zod compiles only synchronous validators. */
+/**
+ * Validates without promises: no contract has an asynchronous check, and zod compiles only synchronous validators.
+ *
+ * @throws CatalogError InvalidInput
+ */
 function validated(schema: z.ZodObject, value: unknown, ignored: readonly string[]): z.ZodSafeParseResult<unknown> {
   const result = schema.safeParse(value, parsing);
-  return result.success ? { success: true, data: { fields: result.data, ignored } } : result;
+  if (!result.success) throw invalidInput(result.error.issues, describeIssue);
+  return { success: true, data: { fields: result.data, ignored } };
 }
 
-function throwProblems(result: { readonly success: boolean; readonly error?: z.core.$ZodError }): void {
-  if (result.success || result.error === undefined) return;
-  throw invalidInput(result.error.issues, (issue) => {
-    // Zod nests the issue of a map's key.
-    const { message } = (issue.code === "invalid_key" ? issue.issues[0] : undefined) ?? issue;
-    return [...(issue.path.length === 0 ? [] : [issue.path.join(".")]), message].join(": ");
-  });
+/** Describes an issue with its path. Zod nests the issue of a map's key. */
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const { message } = (issue.code === "invalid_key" ? issue.issues[0] : undefined) ?? issue;
+  return [...(issue.path.length === 0 ? [] : [issue.path.join(".")]), message].join(": ");
 }

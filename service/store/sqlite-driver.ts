@@ -78,26 +78,58 @@ const charactersKept = 8 * 1024 * 1024;
  * again would be a sixth of the work of its description, and reading a page of 1,000 names lasts three times as long as
  * everything else in its request.
  */
-export function createReadCache(reader: Database.Database): Session["cached"] {
-  const results = new LRUCache<string, object>({
+export class ReadCache {
+  readonly #results = new LRUCache<string, object>({
     maxSize: charactersKept,
     sizeCalculation: (result, key) => JSON.stringify(result).length + key.length,
   });
-  const dataVersion = reader.prepare("PRAGMA data_version").pluck();
-  /** Returns a different value after each commit of another connection, and thus after each commit. */
-  const currentVersion = () => orUnavailable(() => dataVersion.get());
-  // The first read opens the log. Open files remain readable after their deletion.
-  let cachedVersion = currentVersion();
+  readonly #dataVersion: Database.Statement;
+  #version: unknown;
+  #isCurrent = false;
 
-  return async <Result extends object | undefined>(key: string, read: () => Promise<Result>): Promise<Result> => {
-    const version = currentVersion();
-    if (version !== cachedVersion) results.clear();
-    cachedVersion = version;
-    const known = results.get(key) as Result;
-    if (known !== undefined) return known;
+  constructor(reader: Database.Database) {
+    this.#dataVersion = reader.prepare("PRAGMA data_version").pluck();
+    // The first read opens the log. Open files remain readable after their deletion.
+    this.#version = this.#readVersion();
+  }
+
+  readonly cached: Session["cached"] = <Result extends object | undefined>(
+    key: string,
+    read: () => Promise<Result>,
+  ) => {
+    this.#forgetOutdated();
+    const known = this.#results.get(key) as Result;
+    return known === undefined ? this.#keep(key, read) : Promise.resolve(known);
+  };
+
+  /** Notices a commit of this process, whose results must be visible at once. */
+  expire(): void {
+    this.#isCurrent = false;
+  }
+
+  async #keep<Result extends object | undefined>(key: string, read: () => Promise<Result>): Promise<Result> {
+    const version = this.#version;
     const result = await read();
     // A commit during the reads may be in a part of the result.
-    if (result !== undefined && currentVersion() === version) results.set(key, result);
+    if (result !== undefined && this.#readVersion() === version) this.#results.set(key, result);
     return result;
-  };
+  }
+
+  /**
+   * Compares the versions, which costs more than all other steps of a cached read, only once until the event loop calls
+   * back again. No request can arrive in between.
+   */
+  #forgetOutdated(): void {
+    if (this.#isCurrent) return;
+    const version = this.#readVersion();
+    if (version !== this.#version) this.#results.clear();
+    this.#version = version;
+    this.#isCurrent = true;
+    process.nextTick(() => this.expire());
+  }
+
+  /** Returns a different value after each commit of another connection, and thus after each commit. */
+  #readVersion(): unknown {
+    return orUnavailable(() => this.#dataVersion.get());
+  }
 }

@@ -6,7 +6,7 @@ import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
 import { sqlite } from "./dialect.ts";
 import { isMigrated, migrate } from "./migrate.ts";
-import { asUnavailable, createReadCache, createSqliteSession } from "./sqlite-driver.ts";
+import { asUnavailable, createSqliteSession, ReadCache } from "./sqlite-driver.ts";
 import { cannotUse, requireNoRemains } from "./sqlite-file.ts";
 import { createMemoryLimiter, type Session, type Store, type WriteOptions } from "./store.ts";
 
@@ -82,6 +82,7 @@ class SqliteStore implements Store {
   readonly #reader: Database.Database;
   readonly #writer: Database.Database;
   readonly #session: Session;
+  readonly #cache: ReadCache;
   readonly #queue: QueuedTransaction[] = [];
   readonly #inodes: readonly (number | undefined)[];
   #committing: Promise<void> | undefined;
@@ -91,7 +92,8 @@ class SqliteStore implements Store {
     this.#reader = reader;
     this.#session = createSqliteSession(writer);
     this.#inodes = inodesOf(writer);
-    this.read = { ...createSqliteSession(reader), cached: createReadCache(reader) };
+    this.#cache = new ReadCache(reader);
+    this.read = { ...createSqliteSession(reader), cached: this.#cache.cached };
   }
 
   /** Runs a transaction. Transactions run one at a time, which has the effect of locking every table. */
@@ -126,6 +128,7 @@ class SqliteStore implements Store {
       await begin(this.#writer, busyTimeoutMs);
       for (const transaction of group) settlements.push(await this.#runInSavepoint(transaction));
       this.#writer.exec("COMMIT");
+      this.#cache.expire();
     } catch (error) {
       const failure = asUnavailable(error);
       for (const { reject } of group) reject(failure);
