@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import type { ProgressSample, RecordOf } from "./schema.ts";
+import type { ProgressSample } from "./column-types.ts";
+import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
 

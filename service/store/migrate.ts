@@ -5,7 +5,8 @@ import * as initial from "./migrations/0001-initial.ts";
 
 /**
  * All migrations in order. A released migration is never edited. None may break the previous release, which still
- * serves while the next one starts: new columns have defaults, and unused columns are removed one release later.
+ * serves while the next one starts: new columns have defaults, and unused columns are removed one release later. A
+ * migration declares the columns that it adds, and `schema.ts` joins those of all migrations.
  *
  * Until the first release, a changed schema edits the initial migration and renames it, so that the database
  * of an earlier checkout is refused.

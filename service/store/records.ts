@@ -1,11 +1,12 @@
 import { CamelCasePlugin } from "kysely";
+import type { Column } from "./column-types.ts";
+import { tables } from "./schema.ts";
 
+const columns = Object.values(tables).flatMap((table) => Object.entries<Column<unknown>>(table.columns));
+const namesOf = (wanted: Column<unknown>["type"]) =>
+  new Set(columns.flatMap(([name, { type }]) => (type === wanted ? name : [])));
 /** The fields with JSON text and with flags in the database. */
-const json = new Set([
-  ...["properties", "objects", "metadata", "parameters", "progress", "result", "platform", "samples", "definition"],
-  ...["inputs", "outputs", "initialization"],
-]);
-const flags = new Set(["isAutomated", "isView", "isProtected", "isReady"]);
+const [json, flags] = [namesOf("json"), namesOf("flag")];
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
+import { type TaskKind, taskKinds } from "./column-types.ts";
 import { isExpired, leaseMs } from "./leases.ts";
-import { type TaskKind, taskKinds } from "./schema.ts";
 import type { Session } from "./store.ts";
 
 /** A unit of deferred work. At most one task exists for each kind and subject. */

@@ -1,6 +1,6 @@
 import { backoffMs, messageOf } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
-import type { TaskKind } from "../store/schema.ts";
+import type { TaskKind } from "../store/column-types.ts";
 import type { Store } from "../store/store.ts";
 import { type ClaimedTask, claimTask, completeTask, listDueTasks, postponeTask, renewTask } from "../store/tasks.ts";
 import { type Lease, underLease } from "./lease.ts";

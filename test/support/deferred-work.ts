@@ -5,9 +5,9 @@ import { createLog } from "../../service/log.ts";
 import { childEnvironment } from "../../service/rows/environment.ts";
 import { createRows } from "../../service/rows/rows.ts";
 import { createStorage } from "../../service/storage/storage.ts";
+import type { TaskKind } from "../../service/store/column-types.ts";
 import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
-import type { TaskKind } from "../../service/store/schema.ts";
 import type { Session, Store } from "../../service/store/store.ts";
 import { listForgottenTransactions } from "../../service/store/unfinished-versions.ts";
 

@@ -11,9 +11,9 @@ import {
   toJobSummary,
   writeJob,
 } from "../../jobs/job.ts";
+import type { ProgressSample } from "../../store/column-types.ts";
 import { deleteAttempt, insertAttempt, listAttempts, listSamples, updateAttempt } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";
-import type { ProgressSample } from "../../store/schema.ts";
 import type { Session, Store } from "../../store/store.ts";
 import type { Handler } from "../handler.ts";
 
