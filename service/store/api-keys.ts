@@ -1,5 +1,6 @@
 import { openStatuses } from "@tiltyard/protocol";
 import { sql } from "kysely";
+import { follows } from "./path.ts";
 import { defineQuery } from "./queries.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Page, Session } from "./store.ts";
@@ -111,12 +112,9 @@ export async function listApiKeys(
   principal: string | undefined,
   { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">>,
 ): Promise<ApiKeyRecord[]> {
-  let keys = db.selectFrom("apiKeys").select(["id", "principal", "createdAtMillis"]).where(isLive);
+  const live = db.selectFrom("apiKeys").select(["id", "principal", "createdAtMillis"]).where(isLive);
+  let keys = live.where(follows(after));
   if (principal !== undefined) keys = keys.where("principal", "=", principal);
-  if (after !== undefined)
-    keys = keys.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("createdAtMillis", "id"), ">", tuple(after.createdAtMillis, after.id)),
-    );
   return keys.orderBy("createdAtMillis").orderBy("id").limit(limit).execute();
 }
 

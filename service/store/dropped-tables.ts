@@ -2,7 +2,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { type Location, parseLocation } from "../storage/location.ts";
 import { noteTime } from "./clock.ts";
-import { droppedNamespace, fromPath, isWithin, nameOf, toPath } from "./path.ts";
+import { droppedNamespace, follows, fromPath, isWithin, nameOf, toPath } from "./path.ts";
 import { updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
@@ -69,12 +69,8 @@ export async function listDroppedTables(
   },
 ): Promise<DroppedTable[]> {
   const { within = [], untilMillis, after, limit } = page;
-  let tables = selectDropped(db).where(isWithin("droppedFrom", within));
+  let tables = selectDropped(db).where(isWithin("droppedFrom", within)).where(follows(after));
   if (untilMillis !== undefined) tables = tables.where("droppedAtMillis", "<=", untilMillis);
-  if (after !== undefined)
-    tables = tables.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("droppedAtMillis", "id"), ">", tuple(after.droppedAtMillis, after.id)),
-    );
   return (await tables.orderBy("droppedAtMillis").orderBy("id").limit(limit).execute()).map(toDropped);
 }
 

@@ -1,8 +1,8 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
-import { droppedNamespace, fromPath, nameOf, toPath } from "./path.ts";
+import { droppedNamespace, follows, fromPath, nameOf, toPath } from "./path.ts";
 import type { RecordOf, Schema } from "./schema.ts";
-import type { Session } from "./store.ts";
+import type { Page, Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
 
 /** A version of a Function without its source. */
@@ -71,18 +71,14 @@ export async function deleteFunction({ db }: Session, id: string): Promise<void>
   await db.deleteFrom("functions").where("id", "=", id).execute();
 }
 
-/** The key of a version in lists. */
-export type FunctionKey = readonly [name: string, version: number];
-
 /** Lists the versions in a namespace that follow a key, by name and version. */
 export async function listFunctions(
   { db }: Session,
   namespace: Identifier,
-  after: FunctionKey = ["", 0],
-  limit: number,
+  { after, limit }: Page<Pick<FunctionRecord, "name" | "version">>,
 ): Promise<FunctionRecord[]> {
   const rows = await selectFunctions(db, { namespace: toPath(namespace) })
-    .where(({ eb, refTuple, tuple }) => eb(refTuple("name", "version"), ">", tuple(...after)))
+    .where(follows(after))
     .orderBy("name")
     .orderBy("version")
     .limit(limit)

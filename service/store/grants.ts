@@ -1,6 +1,6 @@
 import type { Identifier, Role, RoleOfJob } from "@tiltyard/protocol";
 import { isLive } from "./api-keys.ts";
-import { fromPath, isWithin, toPath } from "./path.ts";
+import { follows, fromPath, isWithin, toPath } from "./path.ts";
 import { defineQuery } from "./queries.ts";
 import type { Page, Session } from "./store.ts";
 
@@ -54,12 +54,10 @@ export async function listGrants(
   principal: string | undefined,
   { after, limit }: Page<Pick<PrincipalGrant, "principal" | "namespace">>,
 ): Promise<PrincipalGrant[]> {
-  let grants = db.selectFrom("grants").select(["principal", "namespace", "role"]).where(isWithin("namespace", within));
+  const key = after && { principal: after.principal, namespace: toPath(after.namespace) };
+  const all = db.selectFrom("grants").select(["principal", "namespace", "role"]);
+  let grants = all.where(isWithin("namespace", within)).where(follows(key));
   if (principal !== undefined) grants = grants.where("principal", "=", principal);
-  if (after !== undefined)
-    grants = grants.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple("principal", "namespace"), ">", tuple(after.principal, toPath(after.namespace))),
-    );
   const rows = await grants.orderBy("principal").orderBy("namespace").limit(limit).execute();
   return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
 }

@@ -1,5 +1,5 @@
 import type { Identifier } from "@tiltyard/protocol";
-import { type SqlBool, sql } from "kysely";
+import { type RawBuilder, type SqlBool, sql } from "kysely";
 
 /** The separator of stored paths. Everything below `path` sorts between `path + U+001F` and `path + U+0020`. */
 const separator = "\u001f";
@@ -38,4 +38,11 @@ export function isWithin(column: string, namespace: Identifier) {
   if (path === "") return sql<SqlBool>`true`;
   const { from, to } = rangeBelow(path);
   return sql<SqlBool>`(${sql.ref(column)} = ${path} or (${sql.ref(column)} > ${from} and ${sql.ref(column)} < ${to}))`;
+}
+
+/** Returns the condition of the rows that follow a key in the order of its columns; all rows without a key. */
+export function follows(key: Readonly<Record<string, string | number>> | undefined): RawBuilder<SqlBool> {
+  if (key === undefined) return sql`true`;
+  const columns = Object.keys(key).map((column) => sql.ref(column));
+  return sql`(${sql.join(columns)}) > (${sql.join(Object.values(key))})`;
 }

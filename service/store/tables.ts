@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Identifier } from "@tiltyard/protocol";
 import { type ExpressionBuilder, type Kysely, type SqlBool, sql, type Updateable } from "kysely";
 import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
-import { boundsBelow, droppedNamespace, fromPath, isWithin, nameOf, toPath } from "./path.ts";
+import { boundsBelow, droppedNamespace, follows, fromPath, isWithin, nameOf, toPath } from "./path.ts";
 import { defineListQuery, defineQuery } from "./queries.ts";
 import { findBaseOwner, updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
@@ -132,19 +132,18 @@ export async function listTables({ db }: Session, namespace: Identifier, after: 
 
 /** Lists the identifiers of all tables that follow `after`; `[]` for the first page. */
 export async function listAllTables({ db }: Session, after: Identifier, page: Page): Promise<Identifier[]> {
-  const rows = await readPage<ListedTable>(page, (last, limit) => {
-    const { namespace, name } = last ?? nameOf(after);
-    return db
+  const rows = await readPage<ListedTable>(page, (last = nameOf(after), limit) =>
+    db
       .selectFrom("tables")
       .select(["namespace", "name"])
       .$if(!page.includeDeclared, (query) => query.select(hasVersion(db)))
       .where("namespace", "!=", droppedNamespace)
-      .where(({ eb, refTuple, tuple }) => eb(refTuple("namespace", "name"), ">", tuple(namespace, name)))
+      .where(follows({ namespace: last.namespace, name: last.name }))
       .orderBy("namespace")
       .orderBy("name")
       .limit(limit)
-      .execute();
-  });
+      .execute(),
+  );
   return rows.map((row) => [...fromPath(row.namespace), row.name]);
 }
 

@@ -28,7 +28,7 @@ import type { Lease } from "../tasks/lease.ts";
 /** Reports whether a namespace contains no tables, Functions, secrets and namespaces. */
 export async function isEmpty(session: Session, namespace: Identifier): Promise<boolean> {
   const tables = await listTables(session, namespace, "", { limit: 1, includeDeclared: true });
-  if (tables.length > 0 || (await listFunctions(session, namespace, undefined, 1)).length > 0) return false;
+  if (tables.length > 0 || (await listFunctions(session, namespace, { limit: 1 })).length > 0) return false;
   if ((await listSecrets(session, namespace, "", 1)).length > 0) return false;
   return (await listChildNamespaces(session, namespace, "", 1)).length === 0;
 }

@@ -96,10 +96,10 @@ export const listFunctions: Handler<"listFunctions"> = async (request, { store }
   const { id: namespace, database } = request;
   await requireNamespace(store.read, namespace);
   const { items, ...page } = await readPage(
-    { name: "functions", key: z.tuple([keyText, z.int()]) },
+    { name: "functions", key: z.object({ name: keyText, version: z.int() }) },
     request,
-    (after, limit) => listRecords(store.read, namespace, after, limit),
-    ({ name, version }): [string, number] => [name, version],
+    (after, limit) => listRecords(store.read, namespace, { after, limit }),
+    ({ name, version }) => ({ name, version }),
   );
   return { functions: items.map((record) => ({ definition: toFunctionVersion(record, database) })), ...page };
 };
