@@ -1,5 +1,5 @@
 import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
-import { findBinding, findFunctionBy } from "../store/functions.ts";
+import { findBinding } from "../store/functions.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 
@@ -49,12 +49,12 @@ export async function requireRefreshable(
   const binding = await findBinding(store.read, bindingId);
   const [first] = binding?.outputs ?? [];
   if (binding?.tableId === id && first !== undefined && binding.outputs.some((each) => each.column === column)) {
-    const bound = await findFunctionBy(store.read, { id: binding.functionId });
-    const needsGpu = bound?.definition.runtime.gpu === true;
     return {
       column: first.column,
       function_binding: binding.id,
-      ...(needsGpu && cluster === undefined && rayClusters.includes(gpuCluster) && { cluster: gpuCluster }),
+      ...(binding.definition.runtime.gpu &&
+        cluster === undefined &&
+        rayClusters.includes(gpuCluster) && { cluster: gpuCluster }),
     };
   }
   throw new CatalogError(

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AlterTransactionAction, CatalogError, isOpen } from "@tiltyard/protocol";
-import { requireJob, requireTransaction } from "../domain/require.ts";
+import { requireTransaction } from "../domain/require.ts";
 import { propertiesOf } from "../domain/transaction.ts";
-import { changed, move, requireFitting, writeJob } from "../jobs/job.ts";
+import { alterJob, changed, move, requireFitting } from "../jobs/job.ts";
 import { isParameter } from "../jobs/parameters.ts";
 import type { JobRecord } from "../store/jobs.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
@@ -13,13 +13,8 @@ export const describeTransaction: Handler<"describeTransaction"> = async (reques
 
 /** Changes the status and the properties of a job. Audit records cannot be altered. */
 export const alterTransaction: Handler<"alterTransaction"> = async (request, { store }) => {
-  const job = await store.write(async (session) => {
-    const present = await requireJob(session, request.id);
-    const altered = applyActions(present, request.actions);
-    if (altered !== present) await writeJob(session, altered);
-    return altered;
-  });
-  return toAnswer(job);
+  const { after } = await alterJob(store, request.id, (_, job) => applyActions(job, request.actions));
+  return toAnswer(after);
 };
 
 function toAnswer(record: TransactionRecord | JobRecord) {

@@ -108,8 +108,9 @@ export async function listBindings({ db }: Session, tableId: number): Promise<Bi
   return selectBindings(db).where("b.tableId", "=", tableId).orderBy("b.id").execute();
 }
 
-export async function findBinding({ db }: Session, id: string): Promise<BindingRecord | undefined> {
-  return selectBindings(db).where("b.id", "=", id).executeTakeFirst();
+/** Finds a binding with the definition of its Function. */
+export async function findBinding({ db }: Session, id: string) {
+  return selectBindings(db).select("f.definition").where("b.id", "=", id).executeTakeFirst();
 }
 
 /** Lists the bindings to a Function on tables that have a name, with the names of the tables. */

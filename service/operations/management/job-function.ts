@@ -3,9 +3,7 @@ import { requireJob } from "../../domain/require.ts";
 import { secretsOf } from "../../functions/binding.ts";
 import { decryptSecret } from "../../functions/secret-keys.ts";
 import {
-  type BindingRecord,
   findBinding,
-  findFunctionBy,
   insertErrors,
   listFragments,
   putFailures,
@@ -20,23 +18,21 @@ import { alterAttempt, requireAttempt } from "./job-attempt.ts";
 
 export const describeJobFunction: Handler<"describeJobFunction"> = async ({ id }, { store }) => {
   const binding = await requireBinding(store.read, await requireJob(store.read, id), id);
-  const bound = await findFunctionBy(store.read, { id: binding.functionId });
-  if (bound === undefined) throw dropped(id);
-  const { artifact, signature, runtime } = bound.definition;
+  const { artifact, signature, runtime } = binding.definition;
   const fragments = await listFragments(store.read, binding.id);
   return {
     function: {
-      name: bound.name,
-      version: bound.version,
+      name: binding.functionName,
+      version: binding.functionVersion,
       binding: binding.id,
       kind: artifact.kind,
       entrypoint: artifact.entrypoint,
-      content: await readContent(store.read, bound.id),
+      content: await readContent(store.read, binding.functionId),
       python_version: runtime.python_version,
       packages: [...(runtime.packages ?? [])],
       env: { ...runtime.env },
       gpu: runtime.gpu ?? false,
-      secrets: [...secretsOf(bound.definition).keys()],
+      secrets: [...secretsOf(binding.definition).keys()],
       inputs: [...binding.inputs],
       input_types: signature.inputs,
       output: signature.output,
@@ -55,11 +51,9 @@ export const readJobSecrets: Handler<"readJobSecrets"> = async (request, { store
     throw new CatalogError("PermissionDenied", `only the key of attempt ${attempt} may read the secrets of its job`);
   if (!isOpen(job) || job.claim !== claim)
     throw new CatalogError("ConcurrentModification", `no process with this claim runs attempt ${attempt}`);
-  const { functionId } = await requireBinding(store.read, job, id);
-  const bound = await findFunctionBy(store.read, { id: functionId });
-  if (bound === undefined) throw dropped(id);
+  const { definition } = await requireBinding(store.read, job, id);
   const values: [variable: string, value: string][] = [];
-  for (const [variable, secret] of secretsOf(bound.definition))
+  for (const [variable, secret] of secretsOf(definition))
     values.push([variable, decryptSecret(secretKeys, await requireSecret(store.read, secret))]);
   return { secrets: Object.fromEntries(values) };
 };
@@ -94,17 +88,13 @@ export const recordJobFunction: Handler<"recordJobFunction"> = async (request, {
 };
 
 /** Returns the binding that a job evaluates. @throws CatalogError InvalidInput, FunctionNotFound */
-async function requireBinding(session: Session, { parameters }: JobRecord, id: Identifier): Promise<BindingRecord> {
+async function requireBinding(session: Session, { parameters }: JobRecord, id: Identifier) {
   const { function_binding: binding } = parameters;
   if (binding === undefined)
     throw new CatalogError("InvalidInput", `id: the job ${formatIdentifier(id)} evaluates no Function`);
   const found = await findBinding(session, binding);
-  if (found === undefined) throw dropped(id);
-  return found;
-}
-
-function dropped(id: Identifier): CatalogError {
-  return new CatalogError(
+  if (found !== undefined) return found;
+  throw new CatalogError(
     "FunctionNotFound",
     `the column of the job ${formatIdentifier(id)}, or its function, was dropped. Cancel the job`,
   );
