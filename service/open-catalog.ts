@@ -37,17 +37,11 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   const rows = createRows(commitParts, { ...config.rows, log });
   const worker = createDeferredWork({ ...config, ...commitParts, rows, log });
   return {
+    ...config,
     ...commitParts,
     credentials: config.vending && createCredentialVendors(config.vending),
     locations: createLocations(config.warehouse, config.allowedLocations),
-    dataOperations: config.dataOperations,
     secretKeys,
-    isolatedNamespaces: config.isolatedNamespaces,
-    openJobMaxima: config.openJobMaxima,
-    rayClusters: config.rayClusters,
-    autoRefresh: config.autoRefresh,
-    dropRetentionMs: config.dropRetentionMs,
-    stalledAfterMs: config.stalledAfterMs,
     worker,
     rows,
     begin: () => worker.start(),

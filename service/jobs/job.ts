@@ -15,7 +15,7 @@ import { formerWriter } from "../auth/job-key.ts";
 import { requireJob, requireTable } from "../domain/require.ts";
 import { type Caller, type Change, newTransaction, type TransactionNames } from "../domain/transaction.ts";
 import { setReady } from "../store/functions.ts";
-import { listAttempts, runningMillis, updateAttempt } from "../store/job-attempts.ts";
+import { findAttempt, runningMillis, updateAttempt } from "../store/job-attempts.ts";
 import {
   countOpenJobs,
   findOpenJobs,
@@ -214,14 +214,13 @@ export function alterJob(
 export async function pause(session: Session, job: JobRecord): Promise<JobRecord> {
   requireOpen(job);
   if (job.pausedAtMillis !== undefined) return job;
-  const attempts = await listAttempts(session, job.id);
-  const running = attempts.find(({ number, endedAtMillis }) => number === job.attempt && endedAtMillis === undefined);
+  const attempt = await findAttempt(session, job.id, job.attempt);
   const paused = changed(job, {
     pausedAtMillis: Date.now(),
     heartbeatAtMillis: undefined,
     progressedAtMillis: undefined,
   });
-  if (running === undefined) return paused;
+  if (attempt === undefined || attempt.endedAtMillis !== undefined) return paused;
   await updateAttempt(session, job.id, job.attempt, {
     endedAtMillis: paused.pausedAtMillis,
     reason: "the job was paused",

@@ -1,7 +1,7 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { droppedNamespace, follows, fromPath, nameOf, toPath } from "./path.ts";
-import type { RecordOf, Schema } from "./schema.ts";
+import { columnsWithout, type RecordOf, type Schema } from "./schema.ts";
 import type { Page, Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
 
@@ -10,21 +10,16 @@ export interface FunctionRecord extends Omit<RecordOf<"functions">, "namespace" 
   readonly namespace: Identifier;
 }
 
-const columns = [
-  ...(["id", "namespace", "name", "version", "definition", "digest", "principal", "createdAtMillis"] as const),
-  ...(["isReady", "jobId"] as const),
-] as const;
-
 type Filter = Partial<Pick<RecordOf<"functions">, "id" | "namespace" | "name" | "version" | "jobId">>;
 
 function selectFunctions(db: Kysely<Schema>, filter: Filter) {
   return db
     .selectFrom("functions")
-    .select(columns)
+    .select(columnsWithout("functions", "content"))
     .where((eb) => eb.and(filter));
 }
 
-function toFunction(row: Pick<RecordOf<"functions">, (typeof columns)[number]>): FunctionRecord {
+function toFunction(row: Omit<RecordOf<"functions">, "content">): FunctionRecord {
   return { ...row, namespace: fromPath(row.namespace) };
 }
 

@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import type { ProgressSample } from "./column-types.ts";
 import type { RecordOf } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
@@ -43,6 +42,11 @@ export async function deleteAttempt({ db }: Session, job: string, number: number
   await db.deleteFrom("jobAttempts").where("jobId", "=", job).where("number", "=", number).execute();
 }
 
+export async function findAttempt({ db }: Session, job: string, number: number): Promise<AttemptRecord | undefined> {
+  const attempts = db.selectFrom("jobAttempts").selectAll().where("jobId", "=", job);
+  return attempts.where("number", "=", number).executeTakeFirst();
+}
+
 export async function listAttempts({ db }: Session, job: string): Promise<AttemptRecord[]> {
   return db.selectFrom("jobAttempts").selectAll().where("jobId", "=", job).orderBy("number").execute();
 }
@@ -57,13 +61,4 @@ export async function runningMillis({ db }: Session, job: string): Promise<numbe
     .where("jobId", "=", job)
     .executeTakeFirstOrThrow();
   return Number(millis ?? 0);
-}
-
-export async function listSamples({ db }: Session, job: string, number: number): Promise<readonly ProgressSample[]> {
-  const row = await db
-    .selectFrom("jobAttempts")
-    .select("samples")
-    .where((eb) => eb.and({ jobId: job, number }))
-    .executeTakeFirst();
-  return row?.samples ?? [];
 }

@@ -3,7 +3,7 @@ import type { Kysely } from "kysely";
 import { findFunctionBy } from "./functions.ts";
 import { fromPath, nameOf, toPath } from "./path.ts";
 import { withNulls } from "./records.ts";
-import type { RecordOf, Schema } from "./schema.ts";
+import { columnsWithout, type RecordOf, type Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { findTable } from "./tables.ts";
 import { idAt, isOpen, type NewTransaction, toRow, toStoredText, toTransaction } from "./transactions.ts";
@@ -21,14 +21,6 @@ export interface JobRecord extends Omit<Row, "namespace">, NewJobRecord {}
 /** A job without its parameters. */
 export type JobSummaryRecord = Omit<JobRecord, "parameters">;
 
-/** The columns of jobs in lists, which do not read the parameters. */
-const summaryColumns = [
-  ...(["id", "namespace", "operation", "objects", "principal", "requestId", "status", "properties"] as const),
-  ...(["createdAtMillis", "updatedAtMillis", "apiKey", "tableId", "column", "attempt", "claim", "reason"] as const),
-  ...(["startedAtMillis", "heartbeatAtMillis", "progressedAtMillis", "endedAtMillis", "pausedAtMillis"] as const),
-  ...(["progress", "result", "platform", "author", "priority", "interruptions"] as const),
-] as const satisfies readonly (keyof Row)[];
-
 /** Inserts a Queued job. @param tableId Its table; undefined for the registration of a Function. */
 export async function insertJob({ db }: Session, job: NewJobRecord, tableId?: number): Promise<void> {
   const opened = toRow({ ...job, status: "Queued", properties: {} });
@@ -40,9 +32,9 @@ export async function insertJob({ db }: Session, job: NewJobRecord, tableId?: nu
     .execute();
 }
 
-/** Selects the columns of jobs in lists. The alias of the table is `t`. */
+/** Selects jobs in lists, which do not read the parameters. The alias of the table is `t`. */
 export function selectJobSummaries(db: Kysely<Schema>) {
-  return db.selectFrom("jobs as t").select(summaryColumns);
+  return db.selectFrom("jobs as t").select(columnsWithout("jobs", "parameters"));
 }
 
 /** @param identifier The namespace and the id of the job. */

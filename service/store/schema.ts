@@ -18,3 +18,9 @@ type ValuesOf<Given> =
 
 /** A row of a table as a record: null is undefined, and maps, lists and flags are parsed (`records.ts`). */
 export type RecordOf<Name extends keyof Schema> = Readonly<Selectable<Schema[Name]>>;
+
+/** Returns the names of the columns of a table except one, whose values are long. */
+export function columnsWithout<Name extends keyof Schema, Long extends keyof Schema[Name]>(name: Name, long: Long) {
+  const columns = Object.keys(tables[name].columns) as (keyof Schema[Name])[];
+  return columns.filter((column): column is Exclude<keyof Schema[Name], Long> => column !== long);
+}

@@ -12,7 +12,7 @@ import {
   writeJob,
 } from "../../jobs/job.ts";
 import type { ProgressSample } from "../../store/column-types.ts";
-import { deleteAttempt, insertAttempt, listAttempts, listSamples, updateAttempt } from "../../store/job-attempts.ts";
+import { deleteAttempt, findAttempt, insertAttempt, listAttempts, updateAttempt } from "../../store/job-attempts.ts";
 import type { JobRecord } from "../../store/jobs.ts";
 import type { Session, Store } from "../../store/store.ts";
 import type { Handler } from "../handler.ts";
@@ -87,7 +87,7 @@ export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, {
       throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);
     await deleteAttempt(session, job.id, job.attempt);
     // The attempt before it has ended. It must not be released, too, so another one may follow at once.
-    const before = (await listAttempts(session, job.id)).find(({ number }) => number === job.attempt - 1);
+    const before = await findAttempt(session, job.id, job.attempt - 1);
     const state =
       before === undefined
         ? { heartbeatAtMillis: Date.now() }
@@ -200,7 +200,7 @@ async function sampled(
 ): Promise<readonly ProgressSample[] | undefined> {
   const { rows_committed: rows } = progress ?? {};
   if (rows === undefined) return undefined;
-  const series = await listSamples(session, id, attempt);
+  const { samples: series = [] } = (await findAttempt(session, id, attempt)) ?? {};
   const kept = series.length < samplesMax ? series : series.filter((_, index) => index % 2 === 0);
   return [...kept, [Date.now(), rows]];
 }
