@@ -84,9 +84,10 @@ export async function withoutLeftOvers(
   for (const manifest of found) {
     const records = before.get(manifest.version);
     if (manifest.version > leftOverVersion || records === undefined) continue;
-    const there = { key: `${folder}/${manifest.name}`, object: manifest.object };
+    const key = `${folder}/${manifest.name}`;
     let isKnown = false;
-    for (const record of records) isKnown ||= await hasContentOf(objects, folder, record, there);
+    for (const record of records)
+      isKnown ||= await hasContentOf(objects, { location: table.location, record }, key, manifest.object);
     if (!isKnown) later.push(manifest);
   }
   return later;

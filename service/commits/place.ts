@@ -1,7 +1,7 @@
 import { versionsFolder } from "../lance/version-names.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Session } from "../store/store.ts";
-import { type LocatedVersion, listLeftOverVersions, type VersionRecord } from "../store/versions.ts";
+import { type LocatedVersion, listLeftOverVersions } from "../store/versions.ts";
 import type { PlacedVersion, StoreParts } from "./parts.ts";
 
 /** The maximum number of attempts to place a manifest while other writers change its name. */
@@ -27,7 +27,7 @@ export async function placeManifest(
 ): Promise<PlacedVersion | undefined> {
   const { location, record } = located;
   const objects = await storage.at(location);
-  const { folder, staged, final } = keysOf(located);
+  const { staged, final } = keysOf(located);
   const placedAs = (identity: string): PlacedVersion => ({
     location,
     record: { ...record, identity },
@@ -45,47 +45,39 @@ export async function placeManifest(
       continue;
     }
     // Another attempt placed the manifest and may have been interrupted after it deleted the staged one.
-    if (await hasContentOf(objects, folder, record, { key: final, object: there })) return placedAs(there.identity);
-    if (
-      outcome === "missing" ||
-      !(await isLeftOver(store.read, objects, folder, record, { key: final, object: there }))
-    )
-      return undefined;
+    if (await hasContentOf(objects, located, final, there)) return placedAs(there.identity);
+    if (outcome === "missing" || !(await isLeftOver(store.read, objects, located, there))) return undefined;
     replaced = there;
   }
   return undefined;
 }
 
-interface Found {
-  readonly key: string;
-  readonly object: StoredObject;
-}
-
 /** Reports whether an object is the manifest of a record, by its identity or by the content of the staged manifest. */
 export async function hasContentOf(
   objects: ObjectStore,
-  folder: string,
-  record: VersionRecord,
-  { key, object }: Found,
+  located: LocatedVersion,
+  key: string,
+  { identity, sizeBytes }: StoredObject,
 ): Promise<boolean> {
-  if (record.identity === object.identity) return true;
-  const stagedKey = `${folder}/${record.committedName}`;
+  if (located.record.identity === identity) return true;
+  const { staged: stagedKey } = keysOf(located);
   const staged = await objects.find(stagedKey);
   if (staged === undefined) return false;
-  if (staged.identity === object.identity) return true;
-  if (staged.sizeBytes !== object.sizeBytes) return false;
-  const read = [key, stagedKey].map((each) => objects.read(each, object.sizeBytes));
+  if (staged.identity === identity) return true;
+  if (staged.sizeBytes !== sizeBytes) return false;
+  const read = [key, stagedKey].map((each) => objects.read(each, sizeBytes));
   const [one, other] = await Promise.all(read);
   return one !== undefined && other !== undefined && Buffer.compare(one.bytes, other.bytes) === 0;
 }
 
 /** Reports whether the catalog placed an object for a version that was deleted together with its whole branch. */
-async function isLeftOver(session: Session, objects: ObjectStore, folder: string, record: VersionRecord, found: Found) {
+async function isLeftOver(session: Session, objects: ObjectStore, located: LocatedVersion, there: StoredObject) {
+  const { location, record } = located;
   if (record.generation === 1) return false;
-  const { version } = record;
-  for (const before of await listLeftOverVersions(session, record, version, version)) {
+  const { final } = keysOf(located);
+  for (const before of await listLeftOverVersions(session, record, record.version, record.version)) {
     const wasStaged = before.committedName !== before.manifestName;
-    if (wasStaged && (await hasContentOf(objects, folder, before, found))) return true;
+    if (wasStaged && (await hasContentOf(objects, { location, record: before }, final, there))) return true;
   }
   return false;
 }

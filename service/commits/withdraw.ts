@@ -39,7 +39,7 @@ async function removePlaced({ storage }: Pick<StoreParts, "storage">, located: L
   // A client placed this manifest itself.
   if (staged === final) return;
   const there = await objects.find(final);
-  if (there === undefined || !(await hasContentOf(objects, folder, record, { key: final, object: there }))) return;
+  if (there === undefined || !(await hasContentOf(objects, located, final, there))) return;
   const next = `${folder}/${manifestName(record.version + 1, schemeOf(record.manifestName))}`;
   if ((await objects.find(next)) === undefined) await objects.delete(final, there);
 }
