@@ -130,15 +130,14 @@ export function makeAudited(
  * every change has a record. If a record stays `Running`, the change was interrupted or its outcome could not be
  * recorded.
  */
-export async function carryOut<Result>(store: Store, audit: AuditEntry, work: () => Promise<Result>): Promise<Result> {
+export async function carryOut(store: Store, audit: AuditEntry, work: () => Promise<void>): Promise<void> {
   // A failure to record the outcome does not affect the result of the work.
   const end = (status: "Succeeded" | "Failed", reason?: string) =>
     store.write((session) => insertAuditOutcome(session, audit.id, status, reason)).catch(() => undefined);
   await store.write((session) => audit.record(session, "Running"));
   try {
-    const result = await work();
+    await work();
     await end("Succeeded");
-    return result;
   } catch (error) {
     await end("Failed", error instanceof CatalogError ? error.message : "the service failed");
     throw error;

@@ -1,6 +1,6 @@
 import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
-import { droppedNamespace, follows, fromPath, nameOf, toPath } from "./path.ts";
+import { droppedNamespace, follows, fromPath, nameOf, toPath, toRecord } from "./path.ts";
 import { columnsWithout, type RecordOf, type Schema } from "./schema.ts";
 import type { Page, Session } from "./store.ts";
 import { toStoredText } from "./transactions.ts";
@@ -19,10 +19,6 @@ function selectFunctions(db: Kysely<Schema>, filter: Filter) {
     .where((eb) => eb.and(filter));
 }
 
-function toFunction(row: Omit<RecordOf<"functions">, "content">): FunctionRecord {
-  return { ...row, namespace: fromPath(row.namespace) };
-}
-
 /** Inserts a version. Its namespace must exist. */
 export async function insertFunction({ db }: Session, record: FunctionRecord & { content: string }): Promise<void> {
   await db
@@ -33,7 +29,7 @@ export async function insertFunction({ db }: Session, record: FunctionRecord & {
 
 /** Lists the versions of a name, the earliest first. */
 export async function listVersionsOf({ db }: Session, function_: Identifier): Promise<FunctionRecord[]> {
-  return (await selectFunctions(db, nameOf(function_)).orderBy("version").execute()).map(toFunction);
+  return (await selectFunctions(db, nameOf(function_)).orderBy("version").execute()).map(toRecord);
 }
 
 export function findFunction(session: Session, function_: Identifier, version: number) {
@@ -43,7 +39,7 @@ export function findFunction(session: Session, function_: Identifier, version: n
 /** Finds a version by its id, or by the job that installs its packages, unless a later job does. */
 export async function findFunctionBy({ db }: Session, filter: Filter): Promise<FunctionRecord | undefined> {
   const row = await selectFunctions(db, filter).executeTakeFirst();
-  return row && toFunction(row);
+  return row && toRecord(row);
 }
 
 /** Records the job that installs the packages of a version. */
@@ -78,7 +74,7 @@ export async function listFunctions(
     .orderBy("version")
     .limit(limit)
     .execute();
-  return rows.map(toFunction);
+  return rows.map(toRecord);
 }
 
 /** The columns of a table that a Function computes together, with the name and the version of the Function. */

@@ -1,6 +1,6 @@
 import type { Identifier, Role, RoleOfJob } from "@tiltyard/protocol";
 import { isLive } from "./api-keys.ts";
-import { follows, fromPath, isWithin, toPath } from "./path.ts";
+import { follows, isWithin, toPath, toRecord } from "./path.ts";
 import { defineQuery } from "./queries.ts";
 import type { Page, Session } from "./store.ts";
 
@@ -40,8 +40,7 @@ const grantsOf = defineQuery((db, { principal }: { readonly principal: string })
 );
 
 export async function listGrantsOf(session: Session, principal: string): Promise<readonly Grant[]> {
-  const rows = await grantsOf(session, { principal });
-  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
+  return (await grantsOf(session, { principal })).map(toRecord);
 }
 
 export interface PrincipalGrant extends Grant {
@@ -59,7 +58,7 @@ export async function listGrants(
   let grants = all.where(isWithin("namespace", within)).where(follows(key));
   if (principal !== undefined) grants = grants.where("principal", "=", principal);
   const rows = await grants.orderBy("principal").orderBy("namespace").limit(limit).execute();
-  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
+  return rows.map(toRecord);
 }
 
 /** Lists the principals whose names follow `after` with the numbers of their keys and grants, in the order of their names. */

@@ -1,12 +1,12 @@
 import { type Identifier, jobPriorities, openStatuses } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { findFunctionBy } from "./functions.ts";
-import { fromPath, nameOf, toPath } from "./path.ts";
+import { nameOf, toPath, toRecord } from "./path.ts";
 import { withNulls } from "./records.ts";
 import { columnsWithout, type RecordOf, type Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
 import { findTable } from "./tables.ts";
-import { idAt, isOpen, type NewTransaction, toRow, toStoredText, toTransaction } from "./transactions.ts";
+import { idAt, isOpen, type NewTransaction, toRow, toStoredText } from "./transactions.ts";
 
 type Row = RecordOf<"jobs">;
 
@@ -47,7 +47,7 @@ export async function findJob(session: Session, identifier: Identifier): Promise
 /** @param id The id, which is unique across all namespaces. */
 export async function findJobById({ db }: Session, id: string): Promise<JobRecord | undefined> {
   const row = await db.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst();
-  return row && toTransaction(row);
+  return row && toRecord(row);
 }
 
 /** Reports whether the table of a job still has its name, or whether the version of the Function still exists. */
@@ -70,7 +70,7 @@ export async function findOpenJobs({ db }: Session, tableId: number): Promise<Op
   const columns = ["id", "namespace", "operation", "principal", "requestId", "status", "column"] as const;
   const jobs = db.selectFrom("jobs as t").select(columns).where(isOpen).where("t.tableId", "=", tableId);
   const rows = await jobs.orderBy("t.id").execute();
-  return rows.map((row) => ({ ...row, namespace: fromPath(row.namespace) }));
+  return rows.map(toRecord);
 }
 
 /** Lists the open jobs except those of an operation, the oldest first. */

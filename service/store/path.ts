@@ -22,6 +22,11 @@ export function nameOf(identifier: Identifier): { readonly namespace: string; re
   return { namespace: toPath(identifier.slice(0, -1)), name: identifier.at(-1) ?? "" };
 }
 
+/** Returns a record of a row with the identifier of its namespace. */
+export function toRecord<Row extends { readonly namespace: string }>(row: Row) {
+  return { ...row, namespace: fromPath(row.namespace) };
+}
+
 /** Returns the half-open range of the paths below a namespace other than the root, without its own path. */
 export function rangeBelow(path: string): { readonly from: string; readonly to: string } {
   return { from: path + separator, to: path + afterSeparator };

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Identifier } from "@tiltyard/protocol";
-import { type ExpressionBuilder, type Kysely, type SqlBool, sql, type Updateable } from "kysely";
+import { type ExpressionBuilder, type RawBuilder, type SqlBool, sql, type Updateable } from "kysely";
 import { ancestorUris, type Location, parseLocation } from "../storage/location.ts";
 import { boundsBelow, droppedNamespace, follows, fromPath, isWithin, nameOf, toPath } from "./path.ts";
 import { defineListQuery, defineQuery } from "./queries.ts";
@@ -110,76 +110,64 @@ export async function deleteTable({ db }: Session, id: number): Promise<void> {
   await db.deleteFrom("tables").where("id", "=", id).execute();
 }
 
-interface Page {
+interface TablePage {
   readonly limit: number;
   readonly includeDeclared: boolean;
 }
 
-export async function listTables({ db }: Session, namespace: Identifier, after: string, page: Page): Promise<string[]> {
-  const rows = await readPage(page, (last, limit) =>
-    db
-      .selectFrom("tables")
-      .select("name")
-      .$if(!page.includeDeclared, (query) => query.select(hasVersion(db)))
-      .where("namespace", "=", toPath(namespace))
-      .where("name", ">", last?.name ?? after)
-      .orderBy("name")
-      .limit(limit)
-      .execute(),
-  );
-  return rows.map((row) => row.name);
+type Name = ReturnType<typeof nameOf>;
+
+/** Lists the names of the tables of a namespace that follow a name. */
+export async function listTables(session: Session, namespace: Identifier, after: string, page: TablePage) {
+  const path = toPath(namespace);
+  const first = { namespace: path, name: after };
+  const rows = await readPage(session, page, first, ({ name }) => sql`namespace = ${path} and name > ${name}`);
+  return rows.map(({ name }) => name);
 }
 
 /** Lists the identifiers of all tables that follow `after`; `[]` for the first page. */
-export async function listAllTables({ db }: Session, after: Identifier, page: Page): Promise<Identifier[]> {
-  const rows = await readPage<ListedTable>(page, (last = nameOf(after), limit) =>
-    db
-      .selectFrom("tables")
-      .select(["namespace", "name"])
-      .$if(!page.includeDeclared, (query) => query.select(hasVersion(db)))
-      .where("namespace", "!=", droppedNamespace)
-      .where(follows({ namespace: last.namespace, name: last.name }))
-      .orderBy("namespace")
-      .orderBy("name")
-      .limit(limit)
-      .execute(),
+export async function listAllTables(session: Session, after: Identifier, page: TablePage): Promise<Identifier[]> {
+  const rows = await readPage(
+    session,
+    page,
+    nameOf(after),
+    ({ namespace, name }) => sql`namespace <> ${droppedNamespace} and ${follows({ namespace, name })}`,
   );
-  return rows.map((row) => [...fromPath(row.namespace), row.name]);
+  return rows.map(({ namespace, name }) => [...fromPath(namespace), name]);
 }
 
 /** The maximum number of tables whose versions one statement looks up, which takes some milliseconds. */
 const lookedUpMax = 2_000;
 
-interface ListedName {
-  readonly name: string;
-  readonly hasVersion?: unknown;
-}
-
-interface ListedTable extends ListedName {
-  readonly namespace: string;
-}
-
-/** Reads a page of tables, without declared ones in steps. @param read Reads the tables that follow one. */
-async function readPage<Row extends ListedName>(
-  { limit, includeDeclared }: Page,
-  read: (after: Row | undefined, limit: number) => Promise<readonly Row[]>,
-): Promise<readonly Row[]> {
-  if (includeDeclared) return read(undefined, limit);
-  const found: Row[] = [];
-  let after: Row | undefined;
-  for (let step = limit; ; step *= 2) {
+/** Reads a page of tables, without declared ones in steps. @param following Selects the tables that follow one. */
+async function readPage(
+  { db }: Session,
+  { limit, includeDeclared }: TablePage,
+  first: Name,
+  following: (after: Name) => RawBuilder<SqlBool>,
+): Promise<readonly Name[]> {
+  const hasVersion = ({ exists }: ExpressionBuilder<Schema, "tables">) =>
+    exists(versionsOf(db, sql.ref("tables.id"))).as("hasVersion");
+  const read = (after: Name, most: number) =>
+    db
+      .selectFrom("tables")
+      .select(["namespace", "name"])
+      .$if(!includeDeclared, (query) => query.select(hasVersion))
+      .where(following(after))
+      .orderBy("namespace")
+      .orderBy("name")
+      .limit(most)
+      .execute();
+  if (includeDeclared) return read(first, limit);
+  const found: Name[] = [];
+  for (let [step, after] = [limit, first]; ; step *= 2) {
     const lookedUp = Math.min(step, lookedUpMax);
     const rows = await read(after, lookedUp);
     found.push(...rows.filter((row) => row.hasVersion));
     if (rows.length < lookedUp || found.length >= limit) return found.slice(0, limit);
-    after = rows.at(-1);
+    after = rows.at(-1) ?? after;
     await setImmediate();
   }
-}
-
-function hasVersion(db: Kysely<Schema>) {
-  return ({ exists }: ExpressionBuilder<Schema, "tables">) =>
-    exists(versionsOf(db, sql.ref("tables.id"))).as("hasVersion");
 }
 
 /** Finds the table at a location, in a folder that contains it, or with it as a base, unless dropped. */

@@ -3,10 +3,10 @@ import { type Identifier, openStatuses, type TransactionStatus } from "@tiltyard
 import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import { selectAuditRecords } from "./audit.ts";
 import { type JobSummaryRecord, selectJobSummaries } from "./jobs.ts";
-import { isWithin } from "./path.ts";
+import { isWithin, toRecord } from "./path.ts";
 import type { Schema } from "./schema.ts";
 import type { Page, Session } from "./store.ts";
-import { idAt, isOpen, objectSeparator, type TransactionRecord, toAuditRecord, toTransaction } from "./transactions.ts";
+import { idAt, isOpen, objectSeparator, type TransactionRecord, toAuditRecord } from "./transactions.ts";
 
 /** The filters of a list. An absent filter matches all transactions. */
 export interface TransactionFilter {
@@ -162,7 +162,7 @@ async function readIn({ db }: Session, source: Source, matches: readonly Match[]
   const rows = await sources[source](db)
     .where(sql<SqlBool>`t.id in (${sql.join(ids)})`)
     .execute();
-  return rows.map((row) => ("tableId" in row ? toTransaction(row) : toAuditRecord(row)));
+  return rows.map((row) => ("tableId" in row ? toRecord(row) : toAuditRecord(row)));
 }
 
 /** Reports whether a record still matches. The search may find a name in another text, and an old status. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Identifier, openStatuses } from "@tiltyard/protocol";
 import { type SqlBool, sql } from "kysely";
-import { fromPath, toPath } from "./path.ts";
+import { toPath, toRecord } from "./path.ts";
 import type { RecordOf } from "./schema.ts";
 
 /** A new audit record or job. Its id is unique in its namespace. */
@@ -33,12 +33,8 @@ export function toStoredText(text: string): string {
   return text.replaceAll("\0", "\ufffd");
 }
 
-export function toTransaction<Row extends { readonly namespace: string }>(row: Row) {
-  return { ...row, namespace: fromPath(row.namespace) };
-}
-
 export function toAuditRecord({ reason, ...row }: AuditRow): TransactionRecord {
-  const record = toTransaction(row);
+  const record = toRecord(row);
   return reason === undefined ? record : { ...record, properties: { ...record.properties, reason } };
 }
 
