@@ -113,15 +113,11 @@ export async function recordAudit(session: Session, change: Change): Promise<str
   return audit.name;
 }
 
-/** Applies a change and records it in one database transaction. @returns The name of the transaction. */
-export function makeAudited(
-  store: Store,
-  change: Change,
-  work: (session: Session) => Promise<unknown>,
-): Promise<string> {
+/** Applies a change and records it in one database transaction. @returns The transaction in the format of responses. */
+export function makeAudited(store: Store, change: Change, work: (session: Session) => Promise<unknown>) {
   return store.write(async (session) => {
     await work(session);
-    return recordAudit(session, change);
+    return { transaction_id: await recordAudit(session, change) };
   });
 }
 

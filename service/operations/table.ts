@@ -192,13 +192,12 @@ export const renameTable: Handler<"renameTable"> = async (request, { store }, ca
   const identifier = request.id;
   const renamed = checkIdentifier(renamedTo(request));
   const change = { contract: contracts.renameTable, request, caller, objects: [identifier, renamed] };
-  const transaction_id = await makeAudited(store, change, async (session) => {
+  return makeAudited(store, change, async (session) => {
     const table = await requireTable(session, identifier);
     await requireFreeName(session, renamed);
     await requireNoOpenJob(session, table);
     await rename(session, table.id, renamed);
   });
-  return { transaction_id };
 };
 
 export const restoreTable: Handler<"restoreTable"> = async (request, { rows }, caller) => {

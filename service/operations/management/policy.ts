@@ -26,7 +26,7 @@ export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog
     policyProperties.flatMap((name) => (request[name] === undefined ? [] : [[name, JSON.stringify(request[name])]])),
   );
   const change = { contract: managementContracts.putTablePolicy, request, caller, objects: [id], properties: given };
-  const transaction_id = await makeAudited(catalog.store, change, async (session) => {
+  return makeAudited(catalog.store, change, async (session) => {
     const table = await requireTable(session, id);
     const others = Object.entries(table.properties).filter(([name]) => !policyProperties.some((each) => each === name));
     const properties = { ...Object.fromEntries(others), ...given };
@@ -34,7 +34,6 @@ export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog
     await applyPolicy(session, { ...table, properties }, caller);
     await noteAutomations(session, table.id);
   });
-  return { transaction_id };
 };
 
 /** Validates columns like the requests that open the jobs. A table without a version has no columns yet. */

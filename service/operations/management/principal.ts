@@ -32,11 +32,11 @@ export const createApiKey: Handler<"createApiKey"> = async (request, { store }, 
   const { id, key } = generateApiKey();
   const properties = { api_key_id: id, principal };
   const change = { contract: managementContracts.createApiKey, request, caller, objects: [[]], properties };
-  const transaction_id = await makeAudited(store, change, async (session) => {
+  const transaction = await makeAudited(store, change, async (session) => {
     await keys.putApiKey(session, id, principal, hashApiKey(key));
     if (grant !== undefined) await grantRole(session, { caller, request }, principal, grant);
   });
-  return { transaction_id, api_key_id: id, principal, key };
+  return { ...transaction, api_key_id: id, principal, key };
 };
 
 const apiKeys = { name: "api-keys", key: z.object({ createdAtMillis: z.int(), id: keyText }) };
@@ -108,10 +108,9 @@ export const revokeGrant: Handler<"revokeGrant"> = async (request, { store }, ca
   const { id, principal } = request;
   const properties = { principal };
   const change = { contract: managementContracts.revokeGrant, request, caller, objects: [id], properties };
-  const transaction_id = await makeAudited(store, change, async (session) => {
+  return makeAudited(store, change, async (session) => {
     if (await grants.deleteGrant(session, principal, id)) return;
     const problem = `${principal} has no role on ${formatIdentifier(id)}; see the list of grants`;
     throw new CatalogError("GrantNotFound", problem);
   });
-  return { transaction_id };
 };

@@ -44,7 +44,7 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
 export const undropTable: Handler<"undropTable"> = async (request, { store }, caller) => {
   const { dropped_id, id, new_id: identifier = id } = request;
   const change = { contract: managementContracts.undropTable, request, caller, objects: [identifier] };
-  const transaction_id = await makeAudited(store, change, async (session) => {
+  const transaction = await makeAudited(store, change, async (session) => {
     const found = await findDroppedTable(session, dropped_id);
     // The comparison uses parts, because joined parts of different names may be equal.
     if (found === undefined || !isDeepStrictEqual(id, found.identifier))
@@ -55,7 +55,7 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
     // They may have become due meanwhile.
     await noteAutomations(session, dropped_id);
   });
-  return { transaction_id, id: [...identifier] };
+  return { ...transaction, id: [...identifier] };
 };
 
 export const protectTable: Handler<"protectTable"> = (request, { store }, caller) =>
@@ -67,12 +67,12 @@ export const unprotectTable: Handler<"unprotectTable"> = (request, { store }, ca
 /** Protects a table from being dropped, or removes the protection. */
 async function setProtected(store: Store, change: TableChange, protect: boolean) {
   const { id } = change.request;
-  const transaction_id = await makeAudited(store, { ...change, objects: [id] }, async (session) => {
+  const transaction = await makeAudited(store, { ...change, objects: [id] }, async (session) => {
     const table = await requireTable(session, id);
     const { [protection]: _, ...others } = table.properties;
     await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);
   });
-  return { transaction_id, protected: protect };
+  return { ...transaction, protected: protect };
 }
 
 const viewsAtOnce = 1_000;
