@@ -67,11 +67,7 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
 }
 
 /** Returns the automations of a table, including those of open backfills of externally added columns. */
-async function automationsOf(
-  { store }: AutomationParts,
-  { id: tableId }: TableRecord,
-  seen: TableState,
-): Promise<readonly Automation[]> {
+async function automationsOf({ store }: AutomationParts, { id: tableId }: TableRecord, seen: TableState) {
   const present = await listAutomations(store.read, tableId);
   const isPresent = (column: string) => present.some(({ kind, target }) => kind === "backfill" && target === column);
   const unknown = [...seen.autoBackfill, ...seen.refreshIntervals.keys()].filter((column) => !isPresent(column));

@@ -43,10 +43,7 @@ export interface VersionContent {
 }
 
 /** Reads a manifest by its name. A missing one has no content. @throws CatalogError InvalidInput, Unsupported */
-export async function readContent(
-  { storage }: Pick<CommitParts, "storage">,
-  { location, branch, name }: ManifestFile,
-): Promise<VersionContent> {
+export async function readContent({ storage }: Pick<CommitParts, "storage">, { location, branch, name }: ManifestFile) {
   const key = `${versionsFolder(location, branch)}/${name}`;
   const objects = await storage.at(location);
   return parseManifest(

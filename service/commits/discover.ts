@@ -93,10 +93,7 @@ export async function withoutLeftOvers(
   return later;
 }
 
-export async function listBranches(
-  storage: Storage,
-  location: Location,
-): Promise<ReadonlyMap<string, readonly FoundManifest[]>> {
+export async function listBranches(storage: Storage, location: Location) {
   const objects = await storage.at(location);
   const branches = new Map<string, FoundManifest[]>();
   for (const [folder, inBranch] of [

@@ -21,10 +21,7 @@ export function keysOf({ location, record }: LocatedVersion) {
  * the name, or because the client received no response and deleted its staged manifest.
  * @throws CatalogError ServiceUnavailable
  */
-export async function placeManifest(
-  { store, storage }: StoreParts,
-  located: LocatedVersion,
-): Promise<PlacedVersion | undefined> {
+export async function placeManifest({ store, storage }: StoreParts, located: LocatedVersion) {
   const { location, record } = located;
   const objects = await storage.at(location);
   const { staged, final } = keysOf(located);

@@ -1,4 +1,4 @@
-import { CatalogError, documentationPage, type Schedule, TablePolicy } from "@tiltyard/protocol";
+import { CatalogError, documentationPage, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
 import {
   type Automation,
@@ -58,10 +58,7 @@ export function indexPolicyOf({ auto_build_index }: Policy, target: string) {
 }
 
 /** Returns the times of the jobs of an automation by the policy of the table, or of the refreshed view. */
-export function scheduleOf(
-  { kind, target }: Pick<Automation, "kind" | "target">,
-  policy: Policy,
-): Schedule | undefined {
+export function scheduleOf({ kind, target }: Pick<Automation, "kind" | "target">, policy: Policy) {
   if (kind === "build_index") return indexPolicyOf(policy, target)?.schedule;
   return policy[kind === "compact" || kind === "clean_up" ? policyNames[kind] : "auto_refresh"]?.schedule;
 }

@@ -5,7 +5,6 @@ import {
   type FunctionColumns,
   type FunctionDefinition,
   type FunctionField,
-  type FunctionInput,
   type FunctionResult,
   formatIdentifier,
   functionBindingKey,
@@ -94,11 +93,7 @@ export function secretsOf({ secret_bindings = [] }: FunctionDefinition): Readonl
 }
 
 /** Returns the column of each parameter. */
-function inputsOf(
-  { inputs }: Application,
-  { definition }: FunctionRecord,
-  fields: JsonArrowSchema["fields"],
-): readonly FunctionInput[] {
+function inputsOf({ inputs }: Application, { definition }: FunctionRecord, fields: JsonArrowSchema["fields"]) {
   const parameters = definition.signature.inputs;
   const unknown = inputs.find(({ parameter }) => parameters.every(({ name }) => name !== parameter));
   if (unknown !== undefined) throw invalid(`inputs: the function has no parameter ${unknown.parameter}`);

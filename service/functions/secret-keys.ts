@@ -71,10 +71,7 @@ export function decryptSecret(keys: SecretKeys, { namespace, name, ciphertext, n
 }
 
 /** Encrypts secrets with the first key. @returns Their number, and the problems of undecryptable ones. */
-export async function reencryptSecrets(
-  store: Store,
-  keys: SecretKeys,
-): Promise<{ readonly count: number; readonly problems: readonly string[] }> {
+export async function reencryptSecrets(store: Store, keys: SecretKeys) {
   const [keyId] = keys.keys();
   const outdated = keyId === undefined ? [] : await listSecretsOfOtherKeys(store.read, keyId);
   if (outdated.length === 0) return { count: 0, problems: [] };

@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "@tiltyard/protocol";
-import type { ReadObject, StoredObject } from "./object-store.ts";
+import type { StoredObject } from "./object-store.ts";
 
 const syncToDisk = promisify(fsync);
 /** The flags to open a file for reading. Non-blocking mode also opens a pipe without a writer immediately. */
@@ -17,11 +17,7 @@ export function findFile(file: string): StoredObject | undefined {
 }
 
 /** Reads a file. @param sync Also syncs the file and its name (fsync). @returns undefined if it does not exist. */
-export async function readFile(
-  file: string,
-  requireSize: (sizeBytes: number) => void,
-  sync = false,
-): Promise<ReadObject | undefined> {
+export async function readFile(file: string, requireSize: (sizeBytes: number) => void, sync = false) {
   const descriptor = orMissing(() => openSync(file, openToRead));
   if (descriptor === undefined) return undefined;
   try {

@@ -116,10 +116,7 @@ export async function listUsesOf({ db }: Session, functionId: string) {
   return rows.map(({ namespace, name, ...use }) => ({ ...use, table: [...fromPath(namespace), name] }));
 }
 
-export async function setOutputs(
-  { db }: Session,
-  { id, outputs }: Pick<BindingRecord, "id" | "outputs">,
-): Promise<void> {
+export async function setOutputs({ db }: Session, { id, outputs }: Pick<BindingRecord, "id" | "outputs">) {
   await db.updateTable("functionBindings").set({ outputs }).where("id", "=", id).execute();
 }
 
@@ -156,12 +153,7 @@ export async function putFragments(
 export type RowErrorRecord = RecordOf<"functionErrors">;
 
 /** Inserts the errors of rows of one job up to a maximum number for the job. A row has one error in a job. */
-export async function insertErrors(
-  { db }: Session,
-  errors: readonly RowErrorRecord[],
-  jobId: string,
-  most: number,
-): Promise<void> {
+export async function insertErrors({ db }: Session, errors: readonly RowErrorRecord[], jobId: string, most: number) {
   const { count } = await db
     .selectFrom("functionErrors")
     .select(({ fn }) => fn.countAll().as("count"))
@@ -230,10 +222,7 @@ export async function listFailures({ db }: Session, { tableId, jobId, column, li
 }
 
 /** Lists the errors of rows of a table, those of the newest job first. */
-export async function listErrors(
-  { db }: Session,
-  { tableId, jobId, column, limit }: ErrorFilter,
-): Promise<RowErrorRecord[]> {
+export async function listErrors({ db }: Session, { tableId, jobId, column, limit }: ErrorFilter) {
   return db
     .selectFrom("functionErrors")
     .selectAll()

@@ -51,10 +51,7 @@ export async function findJobById({ db }: Session, id: string): Promise<JobRecor
 }
 
 /** Reports whether the table of a job still has its name, or whether the version of the Function still exists. */
-export async function hasObject(
-  session: Session,
-  { id, objects: [name = []], tableId }: JobSummaryRecord,
-): Promise<boolean> {
+export async function hasObject(session: Session, { id, objects: [name = []], tableId }: JobSummaryRecord) {
   if (tableId === undefined) return (await findFunctionBy(session, { jobId: id })) !== undefined;
   return (await findTable(session, name))?.id === tableId;
 }

@@ -68,11 +68,7 @@ export async function claimBases(session: Session, { locations, table, principal
  *
  * @param mayRead Reports whether the caller may read the table with this name.
  */
-export async function isReadable(
-  session: Session,
-  folder: Location,
-  mayRead: (table: Identifier) => boolean,
-): Promise<boolean> {
+export async function isReadable(session: Session, folder: Location, mayRead: (table: Identifier) => boolean) {
   const owner = await findOwner(session, folder);
   return owner !== undefined && mayRead(owner);
 }

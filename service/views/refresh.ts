@@ -64,11 +64,7 @@ export function prepareRefresh(view: Definition, request: RefreshRequest, caller
  *
  * @throws CatalogError PermissionDenied for the caller, InvalidTableState for the definer.
  */
-export async function requireReadableSource(
-  session: Session,
-  { source, definer }: ViewRecord,
-  { principal }: Caller,
-): Promise<void> {
+export async function requireReadableSource(session: Session, { source, definer }: ViewRecord, { principal }: Caller) {
   if (source === undefined) return;
   const access = { role: "reader", object: source } as const;
   authorize(principal, [access]);

@@ -125,11 +125,7 @@ export const dropFunction: Handler<"dropFunction"> = async (request, catalog, ca
 };
 
 /** Returns the bindings to a Function whose columns another program removed from their table. */
-async function unusedBindings(
-  functionId: string,
-  { store, rows }: Catalog,
-  caller: AuthorizedCaller,
-): Promise<ReadonlySet<string>> {
+async function unusedBindings(functionId: string, { store, rows }: Catalog, caller: AuthorizedCaller) {
   const unused = new Set<string>();
   for (const { id, table } of await listUsesOf(store.read, functionId)) {
     const { result } = await rows.read("schema", { id: table, caller }, {});
