@@ -17,18 +17,11 @@ interface FoundColumn {
   readonly column: string;
 }
 
-/** The objects that a search found, best matches first. */
-export interface Found {
-  readonly namespaces: readonly Identifier[];
-  readonly tables: readonly Identifier[];
-  readonly columns: readonly FoundColumn[];
-}
-
 /** The number of objects that a step examines within some milliseconds, or 30 for the longest columns. */
 const stepRows = 128;
 
-/** Finds namespaces, tables and columns by name. Other requests run between the steps. */
-export async function search(session: Session, { within, parts, limit }: Search): Promise<Found> {
+/** Finds namespaces, tables and columns by name, best matches first. Other requests run between the steps. */
+export async function search(session: Session, { within, parts, limit }: Search) {
   const wanted = { outer: lower(toPath(parts.slice(0, -1))), name: lower(parts.at(-1) ?? "") };
   const namespaces = new Best<Identifier>(limit);
   for await (const range of rangesOf(session, "namespaces", within))
