@@ -1,20 +1,18 @@
 import {
   type ArgsOf,
   type Attempt,
-  type Call,
   type ChangeOperations,
   ChildEnded,
   type Deadlines,
   type ResultOf,
   readJson,
-  type TableAddress,
   type WatchedChild,
 } from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
 import { withRole } from "../auth/authorize.ts";
 import { readContent, requireReadable } from "../commits/bases.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
-import { type BranchChange, type Commits, createCommits, type NewTable } from "../commits/series.ts";
+import { type BranchChange, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
 import { namesOf } from "../lance/field-path.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
@@ -55,7 +53,7 @@ const deadlines: Deadlines = { sharedMs: 3_600_000, aloneMs: 3_600_000 };
 
 export function createChange(parts: RowsParts): ChangeRows {
   return async (name, change, args, options = {}) => {
-    const { empty, stableRowIds } = options;
+    const { rows, empty, stableRowIds } = options;
     const { caller } = change;
     const { id } = change.request;
     const branch = branchOf(change.request);
@@ -78,24 +76,49 @@ export function createChange(parts: RowsParts): ChangeRows {
     await parts.gateway.listen();
     const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
     const address = { branch, version: latest?.version, stableRowIds, computed, storageOptions };
-    const call = { operation: name, args, address, rows: options.rows };
-    let commits = createCommits(parts, guarded, table, latest);
+    let lastCommits = createCommits(parts, guarded, table, latest);
+
+    async function attempt(child: WatchedChild): Promise<Attempt<unknown>> {
+      const commits = createCommits(parts, guarded, table, latest);
+      lastCommits = commits;
+      const view = viewOfTable(parts, table, commits);
+      await using plain = zoned.length > 0 ? withPlainZones(parts, table.location, view) : undefined;
+      const served = parts.gateway.serve(plain?.view ?? view);
+      const { uri, token } = served;
+      try {
+        const response = await child.call({ operation: name, args, table: { uri, token, ...address } }, rows);
+        const result = await readJson(response);
+        if (commits.held.length > 0) await commits.publish();
+        return { result };
+      } catch (error) {
+        // A failed call must not commit later, and a commit in progress determines whether something changed.
+        await served.close();
+        await commits.discard().catch(() => undefined);
+        if (error instanceof ChildEnded && commits.transactionName !== undefined)
+          throw new CatalogError(
+            "ConcurrentModification",
+            `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
+            { cause: error },
+          );
+        throw await translateFailure(parts, { table, branch, zoned }, error, served, rows !== undefined);
+      } finally {
+        served[Symbol.dispose]();
+      }
+    }
+
     try {
       const result = await parts.isolation.run(
         originOf(name, caller, id, deadlines),
-        (child) => {
-          commits = createCommits(parts, guarded, table, latest);
-          return attempt(parts, child, call, { table, zoned }, commits);
-        },
-        () => options.rows === undefined,
+        attempt,
+        () => rows === undefined,
       );
-      const { transactionName } = commits;
+      const { transactionName } = lastCommits;
       const transaction = transactionName === undefined ? {} : { transaction_id: transactionName };
       return { result: result as never, table, transaction };
     } catch (error) {
       const isRefused =
         error instanceof CatalogError && (error.kind !== "ServiceUnavailable" || error.cause instanceof ChildEnded);
-      if (commits.transactionName === undefined && isRefused) await options.onNothingCommitted?.();
+      if (lastCommits.transactionName === undefined && isRefused) await options.onNothingCommitted?.();
       throw error;
     }
   };
@@ -118,43 +141,4 @@ function requireIndexable(zoned: readonly ZonedColumn[], { column }: { readonly 
   const [top] = namesOf(column.toLowerCase());
   const found = zoned.find(({ name }) => name.toLowerCase() === top);
   if (found !== undefined) throw unreadableZone(found);
-}
-
-/** A change for the child, without the view of its attempt. */
-interface ChangeCall extends Pick<Call, "operation" | "args"> {
-  readonly address: Omit<TableAddress, "uri" | "token">;
-  readonly rows: ChangeOptions["rows"];
-}
-
-async function attempt(
-  parts: RowsParts,
-  child: WatchedChild,
-  { operation, args, address, rows }: ChangeCall,
-  { table, zoned }: { readonly table: TableRecord | NewTable; readonly zoned: readonly ZonedColumn[] },
-  commits: Commits,
-): Promise<Attempt<unknown>> {
-  const view = viewOfTable(parts, table, commits);
-  await using plain = zoned.length > 0 ? withPlainZones(parts, table.location, view) : undefined;
-  const served = parts.gateway.serve(plain?.view ?? view);
-  const { uri, token } = served;
-  try {
-    const response = await child.call({ operation, args, table: { uri, token, ...address } }, rows);
-    const result = await readJson(response);
-    if (commits.held.length > 0) await commits.publish();
-    return { result };
-  } catch (error) {
-    // A failed call must not commit later, and a commit in progress determines whether something changed.
-    await served.close();
-    await commits.discard().catch(() => undefined);
-    if (error instanceof ChildEnded && commits.transactionName !== undefined)
-      throw new CatalogError(
-        "ConcurrentModification",
-        `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
-        { cause: error },
-      );
-    const called = { table, branch: address.branch, zoned };
-    throw await translateFailure(parts, called, error, served, rows !== undefined);
-  } finally {
-    served[Symbol.dispose]();
-  }
 }
