@@ -12,7 +12,7 @@ import { deleteExpiredJobs } from "./store/jobs.ts";
 import type { Store } from "./store/store.ts";
 import { delayTask, insertTask } from "./store/tasks.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./tables/drop.ts";
-import { createWorker, type TaskHandler, type Worker } from "./tasks/worker.ts";
+import { createWorker, type Worker } from "./tasks/worker.ts";
 
 /** The interval between searches for versions that a process recorded but did not finish. */
 const searchEveryMs = 60_000;
@@ -25,14 +25,6 @@ const hastenedAtOnce = 1_000;
 function unlessImpossible(error: unknown): undefined {
   if (!hasKind(error, "Unsupported", "TableVersionNotFound")) throw error;
   return undefined;
-}
-
-/** Creates the handler of work that is done after one call. */
-function once(work: (...args: Parameters<TaskHandler>) => Promise<void>): TaskHandler {
-  return async (subject, lease) => {
-    await work(subject, lease);
-    return undefined;
-  };
 }
 
 /**
@@ -59,13 +51,13 @@ export function createDeferredWork(
     store,
     log,
     handlers: {
-      finish: once(finishing.finishTransaction),
-      adopt: once((subject) => adoptRest(parts, subject)),
-      end_record: once((subject) => endGenevaRecord(parts, subject).catch(unlessImpossible)),
+      finish: finishing.finishTransaction,
+      adopt: (subject) => adoptRest(parts, subject),
+      end_record: (subject) => endGenevaRecord(parts, subject).catch(unlessImpossible),
       automate: (subject) => openDueJobs(parts, subject).catch(unlessImpossible),
       purge: (subject, lease) => purgeTable(parts, subject, lease),
-      forget: once((subject, lease) => forgetRecords(store, Number(subject), lease)),
-      record_columns: once((_, lease) => recordColumns(lease.requireValid)),
+      forget: (subject, lease) => forgetRecords(store, Number(subject), lease),
+      record_columns: (_, lease) => recordColumns(lease.requireValid),
       retain: async (_, lease) => {
         do lease.requireValid();
         while ((await deleteExpiredTransactions(store, auditRetentionMs)) > 0);

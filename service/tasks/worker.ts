@@ -14,7 +14,7 @@ const backoff = { firstMs: 1_000, mostMs: 600_000 };
 const stopsWithinMs = 10_000;
 
 /** Performs a task, from its start after an interruption. @returns The delay of the next call in ms, if any. */
-export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined>;
+export type TaskHandler = (subject: string, lease: Lease) => Promise<number | undefined> | Promise<void>;
 
 export type Worker = ReturnType<typeof createWorker>;
 
@@ -36,7 +36,7 @@ export function createWorker(parts: {
     let delayMs: number | undefined;
     let reason: string | undefined;
     try {
-      delayMs = await underLease(renew, (lease) => handlers[kind](subject, lease));
+      delayMs = (await underLease(renew, async (lease) => handlers[kind](subject, lease))) ?? undefined;
     } catch (error) {
       delayMs = backoffMs(task.attempts, backoff);
       reason = messageOf(error);
