@@ -1,10 +1,9 @@
 import { recordAudit } from "../domain/transaction.ts";
 import { findBranch } from "../store/branches.ts";
-import { deleteVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import { deleteVersions, latestVersion, listVersions, type Range, type VersionRecord } from "../store/versions.ts";
 import type { TableBranch } from "./adopt.ts";
 import { filesOf, listManifests } from "./discover.ts";
 import type { CommitParts } from "./parts.ts";
-import type { VersionRange } from "./ranges.ts";
 import { byItself } from "./record-adoption.ts";
 
 /** The number of old versions whose manifests one list checks first, because a clean-up deletes the oldest versions. */
@@ -67,7 +66,7 @@ async function forget(
   });
 }
 
-function rangesOf(records: readonly VersionRecord[]): (VersionRange & { readonly end: number })[] {
+function rangesOf(records: readonly VersionRecord[]): readonly Range[] {
   const ranges: { start: number; end: number }[] = [];
   for (const { version } of records) {
     const last = ranges.at(-1);

@@ -4,29 +4,23 @@ import { type BranchKey, emptyBranch } from "../store/branches.ts";
 import { forgetColumns } from "../store/columns.ts";
 import type { Session } from "../store/store.ts";
 import { deleteTask } from "../store/tasks.ts";
-import { countVersions, deleteVersions, findCut, versionsEnd } from "../store/versions.ts";
+import { countVersions, deleteVersions, findCut, type Range, versionsEnd } from "../store/versions.ts";
 import { adoptionOf } from "./record-adoption.ts";
 
 /** The number of records that one database transaction deletes within some milliseconds. */
 const deletedAtOnceMax = 1_000;
 
-/** The versions from `start` to `end`, exclusive, or through the latest if `end` is undefined. */
-export interface VersionRange {
-  readonly start: number;
-  readonly end: number | undefined;
-}
-
 /** Parses the ranges of BatchDeleteTableVersions. @throws CatalogError InvalidInput */
 export function readRanges(
   ranges: readonly { readonly start_version: number; readonly end_version: number }[],
-): readonly VersionRange[] {
+): readonly Range[] {
   const problems = ranges.flatMap(({ start_version: start, end_version: end }, index) => {
     if (start < 0) return [`ranges.${index}.start_version: must not be negative`];
     if (end < -1) return [`ranges.${index}.end_version: must be -1 or more`];
     return end !== -1 && end < start ? [`ranges.${index}: must not end before its start`] : [];
   });
   if (problems.length > 0) throw invalidInput(problems);
-  return ranges.map(({ start_version: start, end_version: end }) => ({ start, end: end === -1 ? undefined : end }));
+  return ranges.map(({ start_version: start, end_version: end }) => ({ start, end: end === -1 ? versionsEnd : end }));
 }
 
 /**
@@ -35,11 +29,11 @@ export function readRanges(
  *
  * @returns The number of deleted records; 0 if the rest is small enough for `deleteRanges`.
  */
-export async function deleteFirstOf(session: Session, at: BranchKey, ranges: readonly VersionRange[]): Promise<number> {
+export async function deleteFirstOf(session: Session, at: BranchKey, ranges: readonly Range[]): Promise<number> {
   if (ranges.some(isEverything)) return 0;
-  for (const { start, end = versionsEnd } of ranges) {
-    const cut = await findCut(session, at, { start, end }, deletedAtOnceMax);
-    if (cut !== undefined) return deleteVersions(session, at, { start, end: cut });
+  for (const range of ranges) {
+    const cut = await findCut(session, at, range, deletedAtOnceMax);
+    if (cut !== undefined) return deleteVersions(session, at, { ...range, end: cut });
   }
   return 0;
 }
@@ -50,7 +44,7 @@ export async function deleteFirstOf(session: Session, at: BranchKey, ranges: rea
  *
  * @returns The number of deleted records.
  */
-export async function deleteRanges(session: Session, at: BranchKey, ranges: readonly VersionRange[]): Promise<number> {
+export async function deleteRanges(session: Session, at: BranchKey, ranges: readonly Range[]): Promise<number> {
   // The deletion includes versions that are not adopted yet.
   await deleteTask(session, adoptionOf(at));
   if (at.branch === mainBranch) await forgetColumns(session, at.table.id);
@@ -60,10 +54,10 @@ export async function deleteRanges(session: Session, at: BranchKey, ranges: read
     return deleted;
   }
   let deleted = 0;
-  for (const { start, end = versionsEnd } of ranges) deleted += await deleteVersions(session, at, { start, end });
+  for (const range of ranges) deleted += await deleteVersions(session, at, range);
   return deleted;
 }
 
-function isEverything({ start, end }: VersionRange): boolean {
-  return start === 0 && end === undefined;
+function isEverything({ start, end }: Range): boolean {
+  return start === 0 && end === versionsEnd;
 }

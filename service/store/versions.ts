@@ -129,7 +129,7 @@ export async function listLeftOverVersions(
 }
 
 /** The versions from `start` to `end`, exclusive. */
-interface Range {
+export interface Range {
   readonly start: number;
   readonly end: number;
 }
