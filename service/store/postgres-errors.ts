@@ -18,8 +18,11 @@ const ofNode = /^(E(AI_)?[A-Z]+$|ERR_(SSL|TLS|SOCKET|STREAM)_|SELF_SIGNED|DEPTH_
 /** The messages of the driver's own errors, which have no codes. */
 const ofDriver = /connection|connect|timeout|SSL/i;
 
+/** The attempt at which a constraint violation counts as a bug. */
+const constraintAttemptsMax = 4;
+
 /** Reports whether a failed transaction may succeed after a retry. */
-export function isWorthAnotherAttempt(error: unknown, attempt: number, constraintAttemptsMax: number): boolean {
+export function isWorthAnotherAttempt(error: unknown, attempt: number): boolean {
   const state = error instanceof DatabaseError ? (error.code ?? "") : "";
   return conflicts.includes(state) || (constraints.includes(state) && attempt < constraintAttemptsMax);
 }

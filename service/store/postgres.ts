@@ -26,8 +26,6 @@ const idleInTransactionTimeoutMs = 15_000;
 
 /** The backoff after a conflict. Without randomness, the same transactions would conflict again. */
 const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, randomize: true };
-/** The attempt at which a constraint violation counts as a bug. */
-const constraintAttemptsMax = 4;
 
 /** Connects to PostgreSQL and migrates the schema. A lock serializes concurrent migrations. */
 export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
@@ -80,8 +78,7 @@ class PostgresStore implements Store {
         if (locking !== undefined) await sql`lock table ${sql.table(locking)} in share row exclusive mode`.execute(db);
         return work({ ...postgres, db, locked: locking, cached: uncached });
       });
-    const shouldRetry = ({ error, attemptNumber }: RetryContext) =>
-      isWorthAnotherAttempt(error, attemptNumber, constraintAttemptsMax);
+    const shouldRetry = ({ error, attemptNumber }: RetryContext) => isWorthAnotherAttempt(error, attemptNumber);
     const writing = pRetry(attempt, { ...retries, shouldRetry });
     this.#writing.add(writing);
     try {
