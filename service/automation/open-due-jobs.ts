@@ -38,7 +38,7 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
   const policy = readPolicy(parts, table);
   const waits: number[] = [];
   for (const automation of await automationsOf(parts, table, state)) {
-    const { kind, target, seen } = automation;
+    const { kind, target } = automation;
     // The minimum interval of a column's automatic refreshes in seconds; other automations have none.
     const interval = kind === "backfill" ? state.refreshIntervals.get(target) : undefined;
     if (interval !== undefined && !autoRefresh) continue;
@@ -46,7 +46,9 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     if (after === undefined) {
       // The delay of its job starts at a later version.
       if (kind === "compact" || kind === "build_index")
-        await store.write((session) => noteSeen(session, automation, { ...seen, version: state.version }));
+        await store.write((session) =>
+          noteSeen(session, automation, { version: state.version, fragment: automation.seenFragment }),
+        );
       continue;
     }
     const page = { after, limit: 1, descending: false };
@@ -76,7 +78,7 @@ async function automationsOf({ store }: AutomationParts, { id: tableId }: TableR
     const job = jobs.find(({ column }) => column === target);
     if (job === undefined) continue;
     const { principal } = job;
-    await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal, seen }));
+    await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal }, seen));
   }
   return present;
 }
@@ -137,28 +139,28 @@ async function openDue(
  * that no earlier job has seen; the commits of a job itself add none.
  */
 function dueAfter(
-  { kind, target, seen }: Pick<Automation, "kind" | "target" | "seen">,
+  { kind, target, seenVersion, seenFragment }: Automation,
   { version, fragment, fragments }: TableState,
   policies: Policy,
 ): number | undefined {
   switch (kind) {
     case "backfill":
     case "refresh":
-      return fragment > seen.fragment ? seen.version : undefined;
+      return fragment > seenFragment ? seenVersion : undefined;
     case "compact": {
       const { small_fragments: most, target_rows_per_fragment: rows = defaultRowsPerFragment } =
         policies.auto_compact ?? {};
       const small = fragments.filter((each) => each.rows < rows).length;
       // Fragments skipped by one compaction are skipped by the next.
-      return most !== undefined && small >= most && fragment > seen.fragment ? seen.version : undefined;
+      return most !== undefined && small >= most && fragment > seenFragment ? seenVersion : undefined;
     }
     case "build_index": {
       const policy = indexPolicyOf(policies, target);
-      const unseen = fragments.filter(({ id }) => id > seen.fragment).length;
-      return policy !== undefined && unseen >= policy.new_fragments ? seen.version : undefined;
+      const unseen = fragments.filter(({ id }) => id > seenFragment).length;
+      return policy !== undefined && unseen >= policy.new_fragments ? seenVersion : undefined;
     }
     case "clean_up": {
-      const last = seen.version + (policies.auto_clean_up?.versions ?? Number.POSITIVE_INFINITY);
+      const last = seenVersion + (policies.auto_clean_up?.versions ?? Number.POSITIVE_INFINITY);
       return version >= last ? last - 1 : undefined;
     }
   }

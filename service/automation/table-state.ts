@@ -44,6 +44,6 @@ export async function prepareForNewRows(parts: CommitParts, identifier: Identifi
   const seen = await stateOf(parts, await requireTable(parts.store.read, identifier));
   return async (session: Session, automation: Pick<Automation, "kind" | "target">): Promise<void> => {
     const { id } = await requireTable(session, identifier);
-    await putAutomation(session, { tableId: id, ...automation, principal: principal.name, seen });
+    await putAutomation(session, { tableId: id, ...automation, principal: principal.name }, seen);
   };
 }

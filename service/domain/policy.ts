@@ -76,7 +76,7 @@ export async function applyPolicy(session: Session, table: TableRecord, { princi
     if (each.kind in policyNames && !wanted.some(({ kind, target }) => each.kind === kind && each.target === target))
       await deleteAutomation(session, each);
   for (const each of wanted)
-    await putAutomation(session, { tableId: table.id, ...each, principal: principal.name, seen: nothingSeen });
+    await putAutomation(session, { tableId: table.id, ...each, principal: principal.name }, nothingSeen);
   if (wanted.length === 0) return table;
   await noteTask(session, automationOf(table.id));
   return { ...table, isAutomated: true };
