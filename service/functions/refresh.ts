@@ -1,4 +1,5 @@
 import { CatalogError, type contracts, type RequestOf } from "@tiltyard/protocol";
+import { givenFields } from "../jobs/parameters.ts";
 import { findBinding } from "../store/functions.ts";
 import type { Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -10,20 +11,7 @@ type Request = Pick<RequestOf<typeof contracts.alterTableBackfillColumns>, "id" 
 const gpuCluster = "gpu";
 
 /** The fields of a request that the refresh of a column of a Function observes. */
-const observed = [
-  "id",
-  "database",
-  "indexName",
-  "delimiter",
-  "identity",
-  "context",
-  "branch",
-  "column",
-  "cluster",
-  "priority",
-  "timeout_seconds",
-  "read_version",
-];
+const observed = ["branch", "column", "cluster", "priority", "timeout_seconds", "read_version"];
 
 /**
  * Requires a column whose Function a job can evaluate.
@@ -38,9 +26,7 @@ export async function requireRefreshable(
   request: Request,
 ): Promise<{ readonly column: string; readonly function_binding: string; readonly cluster?: string }> {
   const { column, cluster } = request;
-  const given = Object.entries(request).find(
-    ([name, value]) => value !== undefined && value !== null && !observed.includes(name),
-  );
+  const given = givenFields(request).find(([name]) => !observed.includes(name));
   if (given !== undefined)
     throw new CatalogError(
       "Unsupported",

@@ -21,21 +21,27 @@ const namesByOperation = new Map(
   }),
 );
 
+/** Returns the fields that are given in a request and may be parameters of its job. */
+export function givenFields(request: Readonly<Record<string, unknown>>) {
+  return Object.entries(request).filter(
+    ([name, value]) => value !== undefined && value !== null && !ofEveryRequest.includes(name),
+  );
+}
+
 /** Returns the fields of a request as the parameters of its job. */
 export function parametersOf(
   contract: Pick<AnyContract, "operationId">,
   request: Readonly<Record<string, unknown>>,
 ): JobParameters {
   const optionNames = optionNamesOf(contract, request);
-  const given = Object.entries(request).filter(
-    ([name, value]) => value !== undefined && value !== null && !ofEveryRequest.includes(name),
+  const isOption = ([name]: readonly [string, unknown]) => optionNames.includes(name);
+  const { options, named = [] } = Object.groupBy(givenFields(request), (field) =>
+    isOption(field) ? "options" : "named",
   );
-  const named = given.filter(([name]) => !optionNames.includes(name));
-  const options = given.filter(([name]) => optionNames.includes(name));
+  // The contract accepts no options of other types.
   return {
     ...Object.fromEntries(named),
-    // The contract accepts no options of other types.
-    ...(options.length > 0 && { options: Object.fromEntries(options) as JobParameters["options"] }),
+    ...(options && { options: Object.fromEntries(options) as JobParameters["options"] }),
   };
 }
 
@@ -45,9 +51,7 @@ export function optionNamesOf(
   request: Readonly<Record<string, unknown>>,
 ): readonly string[] {
   const names = namesByOperation.get(operationId);
-  return Object.entries(request).flatMap(([name, value]) =>
-    names?.has(name) || ofEveryRequest.includes(name) || value === undefined || value === null ? [] : name,
-  );
+  return givenFields(request).flatMap(([name]) => (names?.has(name) ? [] : name));
 }
 
 /** Reports whether a name is that of a parameter of such a job. */
