@@ -146,7 +146,6 @@ const Environment = z.object({
   TILTYARD_ALLOW_INSECURE: flag,
 });
 
-/** The names of all settings. */
 export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 /** An error that lists all invalid settings with their names. */

@@ -39,7 +39,6 @@ export interface NewJob extends TransactionNames {
   open(session: Session, maxima: OpenJobMaxima): Promise<void>;
 }
 
-/** The maximum numbers of open jobs. */
 export interface OpenJobMaxima {
   readonly perPrincipal: number;
   readonly perNamespace: number;

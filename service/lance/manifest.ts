@@ -58,7 +58,6 @@ export interface Fragment {
  */
 export class Manifest {
   readonly file: Uint8Array;
-  /** Reports whether the file is one of Lance. */
   readonly isLance: boolean;
   /** The paths of folders in which the version has files. */
   readonly basePaths: readonly string[];
@@ -112,7 +111,6 @@ export class Manifest {
     return readable(() => new Map(columns.map(({ name, metadata }) => [name, metadata])));
   }
 
-  /** The metadata of the schema. */
   get schemaMetadata(): Readonly<Record<string, string>> {
     return readable(() => mapOf(messages(this.#fields, ofManifest.schemaMetadata)));
   }

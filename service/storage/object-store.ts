@@ -1,6 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
 
-/** The metadata of an object. */
 export interface StoredObject {
   /**
    * The identity of the content: objects with equal identities have equal content. Objects with different identities
@@ -19,14 +18,12 @@ export const storeSilenceMaxMs = 10_000;
 /** The default maximum size of an object that is read as a whole. */
 export const readBytesMax = 1024 * 1024;
 
-/** An object with its content. */
 export interface ReadObject extends StoredObject {
   readonly bytes: Uint8Array;
   /** The revision, which changes when the object is rewritten. */
   readonly revision: string;
 }
 
-/** The outcome of a copy. */
 export interface Copied {
   /** The result: `missing` if the original does not exist, `exists` if the name is already in use. */
   readonly outcome: "copied" | "missing" | "exists";
@@ -34,7 +31,6 @@ export interface Copied {
   readonly identity?: string | undefined;
 }
 
-/** An object of a listing. */
 export interface ListedObject extends StoredObject {
   readonly key: string;
 }

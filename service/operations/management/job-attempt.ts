@@ -139,7 +139,6 @@ export function requireLatest(job: JobRecord, attempt: number): void {
   throw new CatalogError("ConcurrentModification", problem);
 }
 
-/** Returns the lines of the end of an output. */
 export function linesOf(logTail: string): string[] {
   return logTail === "" ? [] : logTail.split("\n");
 }

@@ -158,7 +158,6 @@ function platformOf({ platform }: Pick<AttemptRecord, "platform">): string {
   return platform.ray_job ?? platform.ray_address ?? "";
 }
 
-/** Parses a filter. @throws CatalogError InvalidInput */
 function readFilter(filter: string | undefined): (event: Event) => boolean {
   if (filter === undefined) return () => true;
   const [, column = "", value = ""] = filterPattern.exec(filter) ?? [];
