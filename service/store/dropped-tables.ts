@@ -2,7 +2,7 @@ import type { Identifier } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { type Location, parseLocation } from "../storage/location.ts";
 import { noteTime } from "./clock.ts";
-import { droppedNamespace, follows, fromPath, isWithin, nameOf, toPath } from "./path.ts";
+import { droppedNamespace, follows, fromPath, isWithin, toPath } from "./path.ts";
 import { updateBases } from "./reserved-locations.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
@@ -48,11 +48,6 @@ export async function findTableToPurge({ db }: Session, id: number): Promise<Loc
     .where("droppedAtMillis", "is", null)
     .executeTakeFirst();
   return row && parseLocation(row.location);
-}
-
-export async function restoreTableName(session: Session, id: number, to: Identifier): Promise<void> {
-  await updateTable(session, id, { ...nameOf(to), droppedFrom: null, droppedAtMillis: null });
-  await updateBases(session, id, { identifier: to });
 }
 
 /** Lists the dropped tables of a namespace and below it that can still be undropped, the earliest drop first. */

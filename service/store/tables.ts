@@ -86,8 +86,9 @@ export async function updateTable({ db }: Session, id: number, changes: Updateab
   await db.updateTable("tables").set(changes).where("id", "=", id).execute();
 }
 
+/** Renames a table, which may have been dropped and has a name again then. */
 export async function renameTable(session: Session, id: number, to: Identifier): Promise<void> {
-  await updateTable(session, id, nameOf(to));
+  await updateTable(session, id, { ...nameOf(to), droppedFrom: null, droppedAtMillis: null });
   await updateBases(session, id, { identifier: to });
 }
 

@@ -10,10 +10,10 @@ import { requireFreeName, requireTable } from "../../domain/require.ts";
 import { makeAudited, type TableChange } from "../../domain/transaction.ts";
 import { findAuditRecord } from "../../store/audit.ts";
 import { expiryOf } from "../../store/clock.ts";
-import { findDroppedTable, listDroppedTables as list, restoreTableName } from "../../store/dropped-tables.ts";
+import { findDroppedTable, listDroppedTables as list } from "../../store/dropped-tables.ts";
 import { search } from "../../store/search.ts";
 import type { Store } from "../../store/store.ts";
-import { protection, setTableProperties } from "../../store/tables.ts";
+import { protection, renameTable, setTableProperties } from "../../store/tables.ts";
 import { deleteTask } from "../../store/tasks.ts";
 import { listViewsOf } from "../../store/views.ts";
 import { purgeOf } from "../../tables/drop.ts";
@@ -50,7 +50,7 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
     if (found === undefined || !isDeepStrictEqual(id, found.identifier))
       throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
     await requireFreeName(session, identifier);
-    await restoreTableName(session, dropped_id, identifier);
+    await renameTable(session, dropped_id, identifier);
     await deleteTask(session, purgeOf(dropped_id));
     // They may have become due meanwhile.
     await noteAutomations(session, dropped_id);
