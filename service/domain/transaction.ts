@@ -10,7 +10,7 @@ import type { Principal } from "../auth/authenticator.ts";
 import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
 import type { JobRecord, JobSummaryRecord } from "../store/jobs.ts";
 import type { Session, Store } from "../store/store.ts";
-import { type NewTransaction, nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
+import { nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
 
 export interface Caller {
   readonly principal: Principal;
@@ -57,27 +57,23 @@ export interface TransactionNames {
 }
 
 /** Assigns an id and names to a change, which may be needed before it is recorded. */
-export function newTransaction(change: Change): {
-  readonly names: TransactionNames;
-  readonly opened: Omit<NewTransaction, "status">;
-} {
+export function newTransaction(change: Change) {
   const { contract, request, caller, objects, properties = {} } = change;
   const delimiter = request?.delimiter ?? defaultDelimiter;
   const namespace = commonNamespace(objects);
   const id = nextTransactionId();
   const nameOf = (each: string) => formatIdentifier([...namespace, each], delimiter);
-  return {
-    names: { id, identifier: [...namespace, id], name: nameOf(id), nameOf },
-    opened: {
-      id,
-      namespace,
-      operation: contract.operationId,
-      objects,
-      principal: caller.principal.name,
-      requestId: caller.requestId,
-      properties,
-    },
+  const names: TransactionNames = { id, identifier: [...namespace, id], name: nameOf(id), nameOf };
+  const opened = {
+    id,
+    namespace,
+    operation: contract.operationId,
+    objects,
+    principal: caller.principal.name,
+    requestId: caller.requestId,
+    properties,
   };
+  return { names, opened };
 }
 
 /** The maximum length of the identifiers of a batch as JSON. Its audit record, which lists read, contains all of them. */

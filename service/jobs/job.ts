@@ -67,10 +67,7 @@ export function prepareJob({ table, ...request }: JobRequest): NewJob {
 }
 
 /** Assigns an id and names to a job. @throws CatalogError InvalidInput if the parameters are too long. */
-export function newJob({ parameters, author, ...change }: Omit<JobRequest, "table"> & Pick<Change, "objects">): {
-  readonly names: TransactionNames;
-  readonly opened: NewJobRecord;
-} {
+export function newJob({ parameters, author, ...change }: Omit<JobRequest, "table"> & Pick<Change, "objects">) {
   requireFitting("the job's parameters", parameters, definitionLengthMax);
   const own = Object.entries(parameters).filter(([name]) => !name.startsWith(viewDefinitionPrefix));
   requireFitting("the job's parameters", Object.fromEntries(own), parametersLengthMax);
