@@ -1,7 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { openBranchOf, requireVersion } from "../commits/read.ts";
 import { branchOf, ownBranchOf } from "../domain/require.ts";
-import { branchKind, deleteBranch, requireDeletable, requireFreeBranchName } from "../refs/branches.ts";
+import { branchKind, prepareDeletion, requireFreeBranchName } from "../refs/branches.ts";
 import { changeAuditedRefs, changeRefs, readRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
@@ -31,8 +31,5 @@ export const createTableBranch: Handler<"createTableBranch"> = async (request, c
 export const deleteTableBranch: Handler<"deleteTableBranch"> = async (request, catalog, caller) => {
   const name = ownBranchOf(request);
   const change = { contract: contracts.deleteTableBranch, request, caller, properties: { branch: name } };
-  return changeAuditedRefs(catalog, change, async (table, lease) => {
-    const branch = await requireDeletable(catalog, table, name);
-    return () => deleteBranch(catalog, table, branch, lease);
-  });
+  return changeAuditedRefs(catalog, change, (table, lease) => prepareDeletion(catalog, table, name, lease));
 };

@@ -60,24 +60,14 @@ export async function requireNotDeleted(parts: StoreParts, table: TableRecord, b
     throw branchNotFound(table, branch);
 }
 
-export interface DeletableBranch {
-  readonly name: string;
-  /** The key of the branch file. The file may be missing, because an interrupted deletion continues. */
-  readonly key: string;
-  readonly nested: readonly string[];
-}
-
 /**
- * Finds a branch to delete. As in Lance, no branch may begin on it, and no tag may refer to it. Its folder must not
- * contain files of another branch.
+ * Prepares the deletion of a branch. As in Lance, no branch may begin on it, and no tag may refer to it. Its folder must
+ * not contain files of another branch.
  *
+ * @returns A function that deletes the file, the objects and last the records of the branch, which allow a retry.
  * @throws CatalogError TableBranchNotFound, InvalidTableState
  */
-export async function requireDeletable(
-  { store, storage }: StoreParts,
-  table: TableRecord,
-  name: string,
-): Promise<DeletableBranch> {
+export async function prepareDeletion({ store, storage }: StoreParts, table: TableRecord, name: string, lease: Lease) {
   const where = `branch ${JSON.stringify(name)} of table ${formatIdentifier(table.identifier)}`;
   const [branches, tags, recorded] = await Promise.all([
     listRefs({ storage }, table, branchKind),
@@ -104,11 +94,20 @@ export async function requireDeletable(
       "InvalidTableState",
       `${where} is in a folder with files of branch ${JSON.stringify(owner)}. Delete that one first`,
     );
-  const nested = [...others].filter((other) => other.startsWith(`${name}/`));
-  return {
-    name,
-    key: found?.key ?? refKey(table, branchKind, name),
-    nested: nested.map((other) => branchFolder(table.location, other)),
+  const inside = [...others].filter((other) => other.startsWith(`${name}/`));
+  const nested = inside.map((other) => branchFolder(table.location, other));
+  return async (): Promise<void> => {
+    const objects = await storage.at(table.location);
+    const folder = branchFolder(table.location, name);
+    // The file is missing if an interrupted deletion continues.
+    await objects.delete(found?.key ?? refKey(table, branchKind, name));
+    if (nested.length === 0) await objects.deleteFolder(folder, lease.requireValid);
+    else
+      for await (const { key } of objects.list(folder)) {
+        lease.requireValid();
+        if (!nested.some((other) => key.startsWith(`${other}/`))) await objects.delete(key);
+      }
+    await store.write((session) => emptyBranch(session, { table, branch: name }));
   };
 }
 
@@ -116,24 +115,4 @@ function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchCont
   if (branch.contents.parentBranch === name) return true;
   const [mine = [], theirs = []] = [branch, on].map((each) => each?.contents.identifier?.version_mapping);
   return theirs.length > 0 && mine.length > theirs.length && theirs.every(([, id], depth) => mine[depth]?.[1] === id);
-}
-
-/** Deletes the file, the objects and last the records of a branch, which allow a retry. */
-export async function deleteBranch(
-  { store, storage }: StoreParts,
-  table: TableRecord,
-  { name, key, nested }: DeletableBranch,
-  lease: Lease,
-): Promise<void> {
-  const { location } = table;
-  const objects = await storage.at(location);
-  const folder = branchFolder(location, name);
-  await objects.delete(key);
-  if (nested.length === 0) await objects.deleteFolder(folder, lease.requireValid);
-  else
-    for await (const { key: each } of objects.list(folder)) {
-      lease.requireValid();
-      if (!nested.some((other) => each.startsWith(`${other}/`))) await objects.delete(each);
-    }
-  await store.write((session) => emptyBranch(session, { table, branch: name }));
 }
