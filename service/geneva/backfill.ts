@@ -94,7 +94,7 @@ export async function indexedColumn(
         "InvalidInput",
         `column: a job cannot build ${index_type} on vectors in a struct, such as ${column}: call CreateTableIndex`,
       );
-    return pathOf(found);
+    return pathOf(found.names);
   } catch (error) {
     if (!hasKind(error, "Unsupported")) throw error;
     return column;

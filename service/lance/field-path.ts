@@ -3,19 +3,14 @@ import type { JsonArrowSchema } from "@tiltyard/protocol";
 
 type Field = JsonArrowSchema["fields"][number];
 
-export interface FoundField {
-  readonly field: Field;
-  readonly names: readonly string[];
-}
-
 /** One name of a path. Backticks enclose names with dots; a backtick in such a name is doubled. */
 const segment = /(?:`((?:[^`]|``)+)`|([^.`]+))(\.|$)/y;
 
 /** Finds a field by a path such as `s.k` or `` s.`x.y` ``, like Lance: by its exact name or else in any case. */
-export function findField(fields: readonly Field[], path: string): FoundField | undefined {
+export function findField(fields: readonly Field[], path: string) {
   let found: Field | undefined;
   let inner: readonly Field[] = fields;
-  const names = [];
+  const names: string[] = [];
   for (const name of namesOf(path)) {
     found = inner.find((each) => each.name === name) ?? inner.find((each) => fold(each.name) === fold(name));
     if (found === undefined) return undefined;
@@ -26,7 +21,7 @@ export function findField(fields: readonly Field[], path: string): FoundField | 
 }
 
 /** Returns the path that Lance lists for a field: only names with dots or backticks are in backticks. */
-export function pathOf({ names }: FoundField): string {
+export function pathOf(names: readonly string[]): string {
   return names.map((name) => (/[.`]/.test(name) ? quotedName(name) : name)).join(".");
 }
 

@@ -2,13 +2,6 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { footerBytes, lengthBytes, ofEntry, ofManifest, readFile, type Section } from "./manifest.ts";
 import { type Field, last, readable, readFields, uint, unsupported } from "./protobuf.ts";
 
-export interface NextManifest {
-  readonly file: Uint8Array;
-  readonly transaction: Uint8Array;
-  /** The file name in the table's `_transactions` folder, where Lance reads the changes of a version. */
-  readonly transactionFile: string;
-}
-
 export interface ReplacedMetadata {
   readonly version: number;
   readonly timestampMillis: number;
@@ -34,11 +27,11 @@ const knownFeatureFlags = 0xffn;
  *
  * @throws CatalogError Unsupported for a manifest with a different layout.
  */
-export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata): NextManifest {
+export function replaceSchemaMetadata(file: Uint8Array, change: ReplacedMetadata) {
   return readable(() => nextManifest(file, change));
 }
 
-function nextManifest(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata): NextManifest {
+function nextManifest(file: Uint8Array, { version, timestampMillis, uuid, metadata }: ReplacedMetadata) {
   const { sections, manifest } = readFile(file);
   const fields = readFields(manifest.content);
   const flags = uint(fields, ofManifest.writerFeatureFlags) ?? 0n;
@@ -47,6 +40,7 @@ function nextManifest(file: Uint8Array, { version, timestampMillis, uuid, metada
   const readVersion = uint(fields, ofManifest.version) ?? 0n;
   const old = findTransaction(sections, fields);
   const transaction = writeTransaction(readVersion, uuid, metadata);
+  // The file name in the table's `_transactions` folder, where Lance reads the changes of a version.
   const transactionFile = `${readVersion}-${uuid}.txn`;
 
   const replaced: readonly number[] = [

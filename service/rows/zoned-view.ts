@@ -8,20 +8,13 @@ import { removeColons, restoreZones, zonedColumnsOf } from "../lance/zones.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableView } from "./gateway.ts";
 
-/** A view that has temporary copies of manifests until it is disposed. */
-export interface ZonedView extends AsyncDisposable {
-  readonly view: TableView;
-}
-
 /**
  * Returns a view of a table with zones such as `+05:30`, which Lance 12 cannot read. The library reads a copy of each
  * manifest with zones such as `+0530`, and the zones of a manifest that it commits are restored before the commit.
+ *
+ * @returns The view, whose copies of manifests exist until the result is disposed.
  */
-export function withPlainZones(
-  { storage }: Pick<CommitParts, "storage">,
-  location: Location,
-  view: TableView,
-): ZonedView {
+export function withPlainZones({ storage }: Pick<CommitParts, "storage">, location: Location, view: TableView) {
   /** The types of fields by id before the replacement of their zones. */
   const types = new Map<number, string>();
   const copies: string[] = [];
@@ -57,42 +50,43 @@ export function withPlainZones(
     await objects.delete(key).catch(() => undefined);
   }
 
-  return {
-    view: {
-      ...view,
-      listTableVersions: async (request) => {
-        const { versions, ...page } = await view.listTableVersions(request);
-        const branch = branchOf(request);
-        return { ...page, versions: await Promise.all(versions.map((version) => toReadable(version, branch))) };
-      },
-      describeTableVersion: async (request) => {
-        const { version, ...more } = await view.describeTableVersion(request);
-        return { ...more, version: await toReadable(version, branchOf(request)) };
-      },
-      createTableVersion: async ({ manifest_size: _, e_tag: __, ...request }) => {
-        const objects = await storage.at(location);
-        const { manifest_path: staged } = request;
-        const restored = `${staged}-zones`;
-        await parseManifest(
-          (bytesMax) => objects.read(staged, bytesMax),
-          async (found) => {
-            if (found === undefined)
-              throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${staged}`);
-            await objects.create(restored, restoreZones(found.bytes, types));
-          },
-        );
-        try {
-          const created = await view.createTableVersion({ ...request, manifest_path: restored });
-          await tryToDelete(staged);
-          return created;
-        } catch (error) {
-          // A version in doubt may be recorded, and is finished with its manifest.
-          if (error instanceof CatalogError && error.kind !== "ServiceUnavailable") await tryToDelete(restored);
-          throw error;
-        }
-      },
+  const zonedView: TableView = {
+    ...view,
+    listTableVersions: async (request) => {
+      const { versions, ...page } = await view.listTableVersions(request);
+      const branch = branchOf(request);
+      return { ...page, versions: await Promise.all(versions.map((version) => toReadable(version, branch))) };
     },
-    [Symbol.asyncDispose]: async () => {
+    describeTableVersion: async (request) => {
+      const { version, ...more } = await view.describeTableVersion(request);
+      return { ...more, version: await toReadable(version, branchOf(request)) };
+    },
+    createTableVersion: async ({ manifest_size: _, e_tag: __, ...request }) => {
+      const objects = await storage.at(location);
+      const { manifest_path: staged } = request;
+      const restored = `${staged}-zones`;
+      await parseManifest(
+        (bytesMax) => objects.read(staged, bytesMax),
+        async (found) => {
+          if (found === undefined)
+            throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${staged}`);
+          await objects.create(restored, restoreZones(found.bytes, types));
+        },
+      );
+      try {
+        const created = await view.createTableVersion({ ...request, manifest_path: restored });
+        await tryToDelete(staged);
+        return created;
+      } catch (error) {
+        // A version in doubt may be recorded, and is finished with its manifest.
+        if (error instanceof CatalogError && error.kind !== "ServiceUnavailable") await tryToDelete(restored);
+        throw error;
+      }
+    },
+  };
+  return {
+    view: zonedView,
+    [Symbol.asyncDispose]: async (): Promise<void> => {
       await Promise.allSettled(readable.values());
       await Promise.all(copies.map(tryToDelete));
     },
