@@ -173,9 +173,8 @@ export function toTableVersion({ location, record }: LocatedVersion): TableVersi
  */
 export async function viewOf(parts: CommitParts, table: TableRecord): Promise<ViewRecord | undefined> {
   const view = await findView(parts.store.read, table.id);
-  if (!(await isWritten(parts, { table, branch: mainBranch }))) return view;
-  const latest = await requireVersion(parts, { table, branch: mainBranch }, undefined);
-  const definition = await readManifest(parts, table, latest, definitionIn);
+  const latest = await catchUp(parts, { table, branch: mainBranch });
+  const definition = latest && (await readManifest(parts, table, latest, definitionIn));
   if (definition === undefined || definition.schemaDigest === view?.schemaDigest) return view;
   throw new CatalogError(
     "InvalidTableState",
