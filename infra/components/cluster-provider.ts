@@ -11,6 +11,7 @@ import {
   otherDeployment,
   recommendedLabels,
   refusalOf,
+  restoringAnnotations,
   type StackComponent,
   stackId,
   stackLabel,
@@ -230,14 +231,16 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 
   #marked(component: StackComponent, type: string, metadata: Metadata, urn: Promise<string>): Metadata {
+    const kind = type.split(":").at(-1) ?? "";
     const marks = {
+      ...restoringAnnotations(kind),
       ...{ [annotations.urn]: urn, [annotations.deployment]: this.deployment },
       ...(this.#cluster !== undefined && { [annotations.cluster]: this.#cluster }),
     };
     return {
       ...metadata,
       labels: {
-        ...recommendedLabels(type.split(":").at(-1) ?? "", component),
+        ...recommendedLabels(kind, component),
         ...metadata.labels,
         [stackLabel]: stackId(),
       },

@@ -123,7 +123,7 @@ describe("an object of a cluster outside the stack", () => {
 });
 
 test.each(["existing", "gke", "eks"])(
-  "marks every Kubernetes object of a stack on %s, and checks it first",
+  "marks every Kubernetes object of a stack on %s, checks it first, and restores all but namespaces and claims",
   async (variant) => {
     const teams = [{ name: "vision", clientPrincipals: principals[variant], quota: { cpu: "8", memory: "8Gi" } }];
     const settings = { teams, quota: { cpu: "8", memory: "8Gi" }, kueue: { source: "helm" }, rayLogs: true };
@@ -140,6 +140,8 @@ test.each(["existing", "gke", "eks"])(
       expect(inputs.metadata.annotations[annotations.urn], urn).toMatch(new RegExp(`[:$]${type}::${name}$`));
       expect(inputs.metadata.annotations[annotations.deployment], urn).toMatch(/-kubernetes-id$/);
       expect(hooks[0], urn).toMatch(/-kubernetes-(created|retained)$/);
+      const isOfPerson = /:(Namespace|PersistentVolumeClaim)$/.test(type);
+      expect(inputs.metadata.annotations["pulumi.com/patchForce"], urn).toBe(isOfPerson ? undefined : "true");
     }
   },
 );
