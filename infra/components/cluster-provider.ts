@@ -158,8 +158,7 @@ export class ClusterProvider extends kubernetes.Provider {
   }
 
   #readCluster(options: pulumi.ComponentResourceOptions): pulumi.Output<string | undefined> {
-    const { Namespace } = kubernetes.core.v1;
-    const system = Namespace.get(`${this.#name}-system`, "kube-system", { ...options, provider: this });
+    const system = new ReadNamespace(`${this.#name}-system`, "kube-system", { ...options, provider: this });
     return system.metadata.apply((metadata) => metadata?.uid);
   }
 
@@ -246,6 +245,19 @@ export class ClusterProvider extends kubernetes.Provider {
       },
       annotations: pulumi.output<Metadata | undefined>(metadata.annotations).apply((given) => ({ ...given, ...marks })),
     };
+  }
+}
+
+/**
+ * A namespace that the program only reads. Without the kind, as in `Namespace.get`, a read would store other outputs than a
+ * refresh, which would report an update after each `up`.
+ */
+class ReadNamespace extends pulumi.CustomResource {
+  declare readonly metadata: pulumi.Output<{ readonly uid?: string } | undefined>;
+
+  constructor(name: string, id: string, options: pulumi.CustomResourceOptions) {
+    const known = { apiVersion: "v1", kind: "Namespace", metadata: undefined };
+    super("kubernetes:core/v1:Namespace", name, known, { ...options, id });
   }
 }
 

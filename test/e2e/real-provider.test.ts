@@ -54,9 +54,7 @@ describe.runIf(isAsked)("a stack under the real Kubernetes provider", () => {
     expect(status.readyReplicas).toBe(1);
     expect(await releases()).toEqual(["sh.helm.release.v1.kuberay-operator.v1"]);
     expect(Object.keys(await stack.preview(settings()))).toEqual(unchanged);
-    // The provider keeps fewer inputs of the namespace of the system in a refresh than in a read.
-    expect(await stack.refresh()).toMatchObject({ same: expect.any(Number), update: 1 });
-    expect(await stack.refresh()).toEqual({ same: expect.any(Number) });
+    expect(Object.keys(await stack.refresh())).toEqual(["same"]);
   });
 
   test("waits until its pods are ready", async () => {

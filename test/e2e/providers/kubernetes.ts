@@ -89,8 +89,8 @@ const provider: Provider = {
 
   async read(resource, id, old) {
     if (isRelease(resource.type)) return old;
-    // A resource that a program only reads has no inputs.
-    if (old.inputs.kind === undefined) return readById(resource, id);
+    // A resource that a program only reads has no other inputs than its kind.
+    if (old.inputs.metadata === undefined) return readById(resource, id);
     const live = await connected().find(referenceOf(old.inputs));
     if (live === undefined) return undefined;
     const outputs = { ...outputsOf(old.inputs, live), [managerKey]: old.outputs[managerKey] };
