@@ -1,5 +1,5 @@
 import { hasKind } from "@tiltyard/protocol";
-import { type AutomationParts, openDueJobs } from "./automation/open-due-jobs.ts";
+import { type AutomationDeps, openDueJobs } from "./automation/open-due-jobs.ts";
 import { adoptRest } from "./commits/adopt.ts";
 import type { Config } from "./config.ts";
 import { endGenevaRecord } from "./geneva/job-record.ts";
@@ -43,19 +43,19 @@ export async function deleteExpiredTransactions(store: Store, retentionMs: numbe
 }
 
 export function createDeferredWork(
-  parts: AutomationParts & Pick<Config, "auditRetentionMs" | "dropRetentionMs" | "isolatedNamespaces">,
+  deps: AutomationDeps & Pick<Config, "auditRetentionMs" | "dropRetentionMs" | "isolatedNamespaces">,
 ): Worker {
-  const { store, finishing, log, auditRetentionMs, dropRetentionMs } = parts;
-  const recordColumns = createColumnRecorder(parts);
+  const { store, finishing, log, auditRetentionMs, dropRetentionMs } = deps;
+  const recordColumns = createColumnRecorder(deps);
   const worker = createWorker({
     store,
     log,
     handlers: {
       finish: finishing.finishTransaction,
-      adopt: (subject) => adoptRest(parts, subject),
-      end_record: (subject) => endGenevaRecord(parts, subject).catch(unlessImpossible),
-      automate: (subject) => openDueJobs(parts, subject).catch(unlessImpossible),
-      purge: (subject, lease) => purgeTable(parts, subject, lease),
+      adopt: (subject) => adoptRest(deps, subject),
+      end_record: (subject) => endGenevaRecord(deps, subject).catch(unlessImpossible),
+      automate: (subject) => openDueJobs(deps, subject).catch(unlessImpossible),
+      purge: (subject, lease) => purgeTable(deps, subject, lease),
       forget: (subject, lease) => forgetRecords(store, Number(subject), lease),
       record_columns: (_, lease) => recordColumns(lease.requireValid),
       retain: async (_, lease) => {

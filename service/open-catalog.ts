@@ -20,7 +20,7 @@ export interface OpenCatalog extends Catalog, AsyncDisposable {
   begin(): void;
 }
 
-/** The parts that a test can replace. */
+/** The deps that a test can replace. */
 export interface Replacements {
   readonly wrapStore?: (store: Store) => Store;
   readonly wrapStorage?: (storage: Storage) => Storage;
@@ -33,12 +33,12 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   const store = wrapStore(await openPrepared(config, secretKeys, log));
   const storage = wrapStorage(openStorage(config));
   const finishing = createFinishing({ store, storage, log });
-  const commitParts = { store, storage, finishing };
-  const rows = createRows(commitParts, { ...config.rows, log });
-  const worker = createDeferredWork({ ...config, ...commitParts, rows, log });
+  const commitDeps = { store, storage, finishing };
+  const rows = createRows(commitDeps, { ...config.rows, log });
+  const worker = createDeferredWork({ ...config, ...commitDeps, rows, log });
   return {
     ...config,
-    ...commitParts,
+    ...commitDeps,
     credentials: config.vending && createCredentialVendors(config.vending),
     locations: createLocations(config.warehouse, config.allowedLocations),
     secretKeys,

@@ -10,7 +10,7 @@ import {
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
 import { grantsOfCatalog } from "../auth/job-key.ts";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { viewOf } from "../commits/read.ts";
 import { indexPolicyOf, type Policy } from "../domain/policy.ts";
 import type { Caller } from "../domain/transaction.ts";
@@ -24,7 +24,7 @@ import { listGrantsOf } from "../store/grants.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { prepareRefresh } from "../views/refresh.ts";
 
-export interface JobPreparationParts extends CommitParts {
+export interface JobPreparationDeps extends CommitDeps {
   readonly rows: Rows;
   /** The Ray clusters in the runner's file. */
   readonly rayClusters: readonly string[];
@@ -36,12 +36,12 @@ export interface JobPreparationParts extends CommitParts {
  * @throws CatalogError with the reason why no job can be opened before the table, the policy or the roles change.
  */
 export async function automaticJob(
-  parts: JobPreparationParts,
+  deps: JobPreparationDeps,
   table: TableRecord,
   { kind, target, principal }: Automation,
   policies: Policy,
 ): Promise<NewJob> {
-  const { store, rows } = parts;
+  const { store, rows } = deps;
   const { identifier } = table;
   requireNameable(identifier);
   const grants = grantsOfCatalog(principal, [identifier]) ?? (await listGrantsOf(store.read, principal));
@@ -56,14 +56,14 @@ export async function automaticJob(
     case "backfill": {
       const request = { id: identifier, delimiter: defaultDelimiter, column: target };
       const { manifest, binding } = await checkBackfill(rows, { ...request, caller });
-      const bound = binding === undefined ? {} : await requireRefreshable(parts, table, binding, request);
+      const bound = binding === undefined ? {} : await requireRefreshable(deps, table, binding, request);
       return jobOf(contracts.alterTableBackfillColumns, { column: target, manifest, ...bound });
     }
     case "refresh": {
       const view = await findTableById(store.read, Number(target));
       if (view === undefined) throw new CatalogError("InvalidInput", "the view no longer exists");
       requireRole("writer", view.identifier);
-      const definition = await viewOf(parts, view);
+      const definition = await viewOf(deps, view);
       // Other writers of the view can replace its definition, but must not choose what the principal reads.
       if (!isDeepStrictEqual(definition?.source, identifier))
         throw new CatalogError("InvalidInput", "the view has another source");

@@ -1,14 +1,14 @@
 import { CatalogError, defaultRowsPerFragment, hasKind, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
 import { indexPolicyOf, type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
 import type { NewJob } from "../jobs/job.ts";
-import { doesTheSame, type JobParts, openOnce } from "../jobs/open-job.ts";
+import { doesTheSame, type JobDeps, openOnce } from "../jobs/open-job.ts";
 import type { Log } from "../log.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
 import { findDroppedTable } from "../store/dropped-tables.ts";
 import { findOpenJobs } from "../store/jobs.ts";
 import { findTable, findTableById, type TableRecord } from "../store/tables.ts";
 import { listVersions } from "../store/versions.ts";
-import { automaticJob, isObstacle, type JobPreparationParts } from "./automatic-job.ts";
+import { automaticJob, isObstacle, type JobPreparationDeps } from "./automatic-job.ts";
 import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
@@ -16,7 +16,7 @@ const runningPollMs = 5_000;
 /** The interval at which a job that waits for its schedule or its interval checks whether it is still due. */
 const laterPollMs = 600_000;
 
-export interface AutomationParts extends JobPreparationParts, JobParts {
+export interface AutomationDeps extends JobPreparationDeps, JobDeps {
   readonly log: Log;
   /** The delay between a commit and its job, so that several commits share a job. */
   readonly automationDelayMs: number;
@@ -30,14 +30,14 @@ export interface AutomationParts extends JobPreparationParts, JobParts {
  * @param subject The id of the table.
  * @returns The delay until the next call in milliseconds; undefined if all due jobs are open.
  */
-export async function openDueJobs(parts: AutomationParts, subject: string): Promise<number | undefined> {
-  const { store, automationDelayMs, autoRefresh } = parts;
+export async function openDueJobs(deps: AutomationDeps, subject: string): Promise<number | undefined> {
+  const { store, automationDelayMs, autoRefresh } = deps;
   const table = await findTableById(store.read, Number(subject));
   if (table === undefined) return undefined;
-  const state = await stateOf(parts, table);
-  const policy = readPolicy(parts, table);
+  const state = await stateOf(deps, table);
+  const policy = readPolicy(deps, table);
   const waits: number[] = [];
-  for (const automation of await automationsOf(parts, table, state)) {
+  for (const automation of await automationsOf(deps, table, state)) {
     const { kind, target } = automation;
     // The minimum interval of a column's automatic refreshes in seconds; other automations have none.
     const interval = kind === "backfill" ? state.refreshIntervals.get(target) : undefined;
@@ -55,7 +55,7 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
     const causedAtMillis = cause?.timestampMillis ?? 0;
     const earliestMillis = automation.sinceMillis + 1_000 * (interval ?? 0);
-    const schedule = scheduleOf(automation, kind === "refresh" ? await policyOfView(parts, automation) : policy);
+    const schedule = scheduleOf(automation, kind === "refresh" ? await policyOfView(deps, automation) : policy);
     const opensAtMillis =
       schedule === undefined
         ? Math.max(causedAtMillis + automationDelayMs, earliestMillis)
@@ -63,13 +63,13 @@ export async function openDueJobs(parts: AutomationParts, subject: string): Prom
     const left = opensAtMillis - Date.now();
     const isLater = schedule !== undefined || interval !== undefined;
     if (left > 0) waits.push(Math.min(left, isLater ? laterPollMs : automationDelayMs));
-    else if (!(await openDue(parts, table, automation, { state, policy }))) waits.push(runningPollMs);
+    else if (!(await openDue(deps, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
 }
 
 /** Returns the automations of a table, including those of open backfills of externally added columns. */
-async function automationsOf({ store }: AutomationParts, { id: tableId }: TableRecord, seen: TableState) {
+async function automationsOf({ store }: AutomationDeps, { id: tableId }: TableRecord, seen: TableState) {
   const present = await listAutomations(store.read, tableId);
   const isPresent = (column: string) => present.some(({ kind, target }) => kind === "backfill" && target === column);
   const unknown = [...seen.autoBackfill, ...seen.refreshIntervals.keys()].filter((column) => !isPresent(column));
@@ -83,7 +83,7 @@ async function automationsOf({ store }: AutomationParts, { id: tableId }: TableR
   return present;
 }
 
-function readPolicy({ log }: AutomationParts, { identifier, properties }: TableRecord): Policy {
+function readPolicy({ log }: AutomationDeps, { identifier, properties }: TableRecord): Policy {
   try {
     return policyIn(properties);
   } catch (error) {
@@ -94,22 +94,22 @@ function readPolicy({ log }: AutomationParts, { identifier, properties }: TableR
 }
 
 /** Returns the policy of the view that an automation refreshes. */
-async function policyOfView(parts: AutomationParts, { target }: Automation): Promise<Policy> {
-  const view = await findTableById(parts.store.read, Number(target));
-  return view === undefined ? {} : readPolicy(parts, view);
+async function policyOfView(deps: AutomationDeps, { target }: Automation): Promise<Policy> {
+  const view = await findTableById(deps.store.read, Number(target));
+  return view === undefined ? {} : readPolicy(deps, view);
 }
 
 /** Opens a due job. @returns False if an open job may miss new rows, or if too many jobs are open. */
 async function openDue(
-  parts: AutomationParts,
+  deps: AutomationDeps,
   table: TableRecord,
   automation: Automation,
   { state, policy }: { readonly state: TableState; readonly policy: Policy },
 ): Promise<boolean> {
-  const { store } = parts;
+  const { store } = deps;
   let job: NewJob;
   try {
-    job = await automaticJob(parts, table, automation, policy);
+    job = await automaticJob(deps, table, automation, policy);
   } catch (error) {
     if (!isObstacle(error)) throw error;
     // A policy remains due until its job can be opened, and DescribeTablePolicy returns the reason. Other automations end
@@ -125,7 +125,7 @@ async function openDue(
   if (open?.status === "Running") return false;
   try {
     // A queued job with the same parameters replaces this job.
-    await openOnce(parts, job);
+    await openOnce(deps, job);
   } catch (error) {
     if (hasKind(error, "InvalidTableState", "TooManyJobs")) return false;
     throw error;

@@ -1,5 +1,5 @@
 import { type Identifier, mainBranch } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { readManifest, requireVersion } from "../commits/read.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
@@ -20,9 +20,9 @@ export interface TableState extends Seen {
 }
 
 /** Returns the state of the latest version. @throws CatalogError TableVersionNotFound, Unsupported */
-export async function stateOf(parts: CommitParts, table: TableRecord): Promise<TableState> {
-  const latest = await requireVersion(parts, { table, branch: mainBranch }, undefined);
-  return readManifest(parts, table, latest, ({ columnMetadata: columns, fragments, highestFragment }) => {
+export async function stateOf(deps: CommitDeps, table: TableRecord): Promise<TableState> {
+  const latest = await requireVersion(deps, { table, branch: mainBranch }, undefined);
+  return readManifest(deps, table, latest, ({ columnMetadata: columns, fragments, highestFragment }) => {
     const intervals = [...columns].map(([name, metadata]) => [name, refreshIntervalOf(metadata)] as const);
     return {
       version: latest.version,
@@ -40,8 +40,8 @@ export async function stateOf(parts: CommitParts, table: TableRecord): Promise<T
  * @returns A function that registers an automation in the database transaction of its cause.
  * @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported
  */
-export async function prepareForNewRows(parts: CommitParts, identifier: Identifier, { principal }: Caller) {
-  const seen = await stateOf(parts, await requireTable(parts.store.read, identifier));
+export async function prepareForNewRows(deps: CommitDeps, identifier: Identifier, { principal }: Caller) {
+  const seen = await stateOf(deps, await requireTable(deps.store.read, identifier));
   return async (session: Session, automation: Pick<Automation, "kind" | "target">): Promise<void> => {
     const { id } = await requireTable(session, identifier);
     await putAutomation(session, { tableId: id, ...automation, principal: principal.name }, seen);

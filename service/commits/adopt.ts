@@ -3,8 +3,8 @@ import { findBranch } from "../store/branches.ts";
 import { findDroppedTable } from "../store/dropped-tables.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { findVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
+import type { CommitDeps } from "./deps.ts";
 import { type FoundManifest, filesOf, findNext, listManifests, untilGap, withoutLeftOvers } from "./discover.ts";
-import type { CommitParts } from "./parts.ts";
 import { adoptBelow, adoptBranch, adoptNext } from "./record-adoption.ts";
 import { rollBack } from "./withdraw.ts";
 
@@ -28,16 +28,16 @@ const adoptedPerRequest = 5_000;
  * @returns The latest version of the branch, which is placed; undefined if the branch has no version.
  * @throws CatalogError ServiceUnavailable, TableNotFound
  */
-export async function catchUp(parts: CommitParts, at: TableBranch): Promise<VersionRecord | undefined> {
-  const { store, storage } = parts;
+export async function catchUp(deps: CommitDeps, at: TableBranch): Promise<VersionRecord | undefined> {
+  const { store, storage } = deps;
   for (;;) {
-    const latest = await latestInPlace(parts, at);
+    const latest = await latestInPlace(deps, at);
     const state = await findBranch(store.read, at);
     const highest = state?.highestVersion;
     if (highest !== undefined && highest !== latest?.version) {
       const above = await findVersion(store.read, at, highest);
       if (above?.state === "condemned") {
-        await rollBack(parts, above.transactionId);
+        await rollBack(deps, above.transactionId);
         continue;
       }
       // A batch is committing this version.
@@ -53,38 +53,38 @@ export async function catchUp(parts: CommitParts, at: TableBranch): Promise<Vers
       const news = untilGap(highest, await withoutLeftOvers(store.read, files, found)).slice(0, adoptedPerRequest);
       if (news.length === 0) return latest;
       await adoptNext(store, files, news);
-      if (news.length === adoptedPerRequest) return latestInPlace(parts, at);
+      if (news.length === adoptedPerRequest) return latestInPlace(deps, at);
     }
   }
 }
 
 /** Adopts the versions of a branch that `adoptBranch` deferred to a task. */
-export async function adoptRest(parts: CommitParts, subject: string): Promise<void> {
+export async function adoptRest(deps: CommitDeps, subject: string): Promise<void> {
   const [id, branch] = z.tuple([z.int(), z.string()]).parse(JSON.parse(subject));
   // A dropped table can be undropped with all its versions.
-  const table = (await findTableById(parts.store.read, id)) ?? (await findDroppedTable(parts.store.read, id));
+  const table = (await findTableById(deps.store.read, id)) ?? (await findDroppedTable(deps.store.read, id));
   if (table === undefined) return;
   const at = { table, branch };
-  const files = await filesOf(parts.storage, at, await findBranch(parts.store.read, at));
-  const found = await withoutLeftOvers(parts.store.read, files, await listManifests(files));
-  await adoptBelow(parts.store, files, found);
+  const files = await filesOf(deps.storage, at, await findBranch(deps.store.read, at));
+  const found = await withoutLeftOvers(deps.store.read, files, await listManifests(files));
+  await adoptBelow(deps.store, files, found);
 }
 
 /** Adopts all branches of a newly registered table as part of that transaction. */
 export async function adoptTable(
-  parts: CommitParts,
+  deps: CommitDeps,
   table: TableRecord,
   branches: ReadonlyMap<string, readonly FoundManifest[]>,
   transactionId: string,
 ): Promise<void> {
   for (const [branch, found] of branches) {
-    const files = { ...(await filesOf(parts.storage, { table, branch })), transactionId };
-    await adoptBranch(parts.store, files, found);
+    const files = { ...(await filesOf(deps.storage, { table, branch })), transactionId };
+    await adoptBranch(deps.store, files, found);
   }
 }
 
 /** Places the latest version of a branch and returns it. @throws CatalogError ServiceUnavailable */
-async function latestInPlace({ store, finishing }: CommitParts, at: TableBranch): Promise<VersionRecord | undefined> {
+async function latestInPlace({ store, finishing }: CommitDeps, at: TableBranch): Promise<VersionRecord | undefined> {
   for (;;) {
     const record = await latestVersion(store.read, at);
     if (record === undefined) return undefined;

@@ -4,7 +4,7 @@ import { versionsFolder } from "../lance/version-names.ts";
 import { type ZonedColumn, zonedColumnsOf } from "../lance/zones.ts";
 import { contains, type Location, parseLocation } from "../storage/location.ts";
 import { isReadable } from "../tables/bases.ts";
-import type { CommitParts } from "./parts.ts";
+import type { CommitDeps } from "./deps.ts";
 import { parseManifest } from "./read.ts";
 
 export interface ManifestFile {
@@ -22,7 +22,7 @@ export interface ManifestFile {
  * @throws CatalogError PermissionDenied
  */
 export async function requireReadable(
-  { store }: Pick<CommitParts, "store">,
+  { store }: Pick<CommitDeps, "store">,
   bases: readonly Location[],
   mayRead: (table: Identifier) => boolean,
 ): Promise<void> {
@@ -43,7 +43,7 @@ export interface VersionContent {
 }
 
 /** Reads a manifest by its name. A missing one has no content. @throws CatalogError InvalidInput, Unsupported */
-export async function readContent({ storage }: Pick<CommitParts, "storage">, { location, branch, name }: ManifestFile) {
+export async function readContent({ storage }: Pick<CommitDeps, "storage">, { location, branch, name }: ManifestFile) {
   const key = `${versionsFolder(location, branch)}/${name}`;
   const objects = await storage.at(location);
   return parseManifest(

@@ -7,8 +7,8 @@ import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
 import { publishVersions } from "../store/unfinished-versions.ts";
 import type { LocatedVersion } from "../store/versions.ts";
 import { define } from "../views/definition.ts";
+import type { CommitDeps, PlacedVersion } from "./deps.ts";
 import { finishOf } from "./finish.ts";
-import type { CommitParts, PlacedVersion } from "./parts.ts";
 import { placeManifest } from "./place.ts";
 import type { PreparedVersion } from "./prepare.ts";
 import { recordVersion } from "./record.ts";
@@ -30,8 +30,8 @@ type Apply = (session: Session) => Promise<readonly LocatedVersion[]>;
  * @throws CatalogError ConcurrentModification; ServiceUnavailable if the outcome is in doubt, which a retry of the same
  * request resolves.
  */
-export async function commit(parts: CommitParts, apply: Apply, locking?: LockableTable): Promise<LocatedVersion[]> {
-  return finishAll(parts, await parts.store.write(apply, { locking }));
+export async function commit(deps: CommitDeps, apply: Apply, locking?: LockableTable): Promise<LocatedVersion[]> {
+  return finishAll(deps, await deps.store.write(apply, { locking }));
 }
 
 /** The time for which a process may hold versions before the commit point, and the addition for each version. */
@@ -54,29 +54,29 @@ export interface Batch {
 }
 
 /** Commits all versions of a batch or none. @returns Those of the entries and of `apply`. @throws like `commit` */
-export async function commitTogether(parts: CommitParts, batch: Batch) {
+export async function commitTogether(deps: CommitDeps, batch: Batch) {
   const { audit, entries, apply, locking } = batch;
-  if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(parts, apply, locking) };
-  if (apply !== undefined) await rehearse(parts, apply, locking);
-  const found = await reserve(parts, entries, audit.id);
-  const { repeated, placed, applied } = await publish(parts, batch, found).catch(async (error: unknown) => {
-    if (found.some(isHeld)) await rollBackSoon(parts, audit.id);
+  if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(deps, apply, locking) };
+  if (apply !== undefined) await rehearse(deps, apply, locking);
+  const found = await reserve(deps, entries, audit.id);
+  const { repeated, placed, applied } = await publish(deps, batch, found).catch(async (error: unknown) => {
+    if (found.some(isHeld)) await rollBackSoon(deps, audit.id);
     throw error;
   });
-  for (const each of placed) parts.finishing.note(each);
+  for (const each of placed) deps.finishing.note(each);
   const published = placed.map(
     ({ location, record }): LocatedVersion => ({ location, record: { ...record, state: "finished" } }),
   );
   return {
     entries: found.map((each) => (isHeld(each) ? published : repeated).shift() ?? each),
-    applied: await finishAll(parts, applied),
+    applied: await finishAll(deps, applied),
   };
 }
 
 const rehearsal = new Error("this was a rehearsal");
 
 /** Runs the work of the commit point and rolls it back, so that errors occur before any placement. */
-async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableTable | undefined): Promise<void> {
+async function rehearse({ store }: CommitDeps, apply: Apply, locking: LockableTable | undefined): Promise<void> {
   const work = async (session: Session) => {
     await apply(session);
     throw rehearsal;
@@ -87,7 +87,7 @@ async function rehearse({ store }: CommitParts, apply: Apply, locking: LockableT
 }
 
 /** Records versions that are hidden until the commit point. If this process does not reach it, a task rolls them back. */
-async function reserve({ store }: CommitParts, entries: readonly Entry[], transactionId: string) {
+async function reserve({ store }: CommitDeps, entries: readonly Entry[], transactionId: string) {
   return store.write(async (session) => {
     const found: LocatedVersion[] = [];
     for (const { identifier, prepared } of entries) {
@@ -102,22 +102,18 @@ async function reserve({ store }: CommitParts, entries: readonly Entry[], transa
 }
 
 /** Places the held versions and publishes them together with all other changes at the commit point. */
-async function publish(
-  parts: CommitParts,
-  { audit, entries, apply, locking }: Batch,
-  found: readonly LocatedVersion[],
-) {
+async function publish(deps: CommitDeps, { audit, entries, apply, locking }: Batch, found: readonly LocatedVersion[]) {
   const held = found.filter(isHeld);
   // An earlier attempt of the same request committed these versions.
   const repeated = await finishAll(
-    parts,
+    deps,
     found.filter((each) => !isHeld(each)),
   );
   if (apply === undefined && held.length === 0) return { repeated, placed: [], applied: [] };
   const place = async (each: LocatedVersion): Promise<PlacedVersion> =>
-    (await placeManifest(parts, each)) ?? refuse(each);
+    (await placeManifest(deps, each)) ?? refuse(each);
   const placed = await pMap(held, place, { concurrency: versionsAtOnce });
-  const applied = await parts.store.write(
+  const applied = await deps.store.write(
     async (session) => {
       if (held.length > 0) {
         if ((await publishVersions(session, audit.id)) !== held.length) throw withdrawn("the timeout expired");
@@ -137,9 +133,9 @@ async function publish(
 }
 
 /** Rolls back a batch. If that fails, the task or the next reader rolls it back. */
-async function rollBackSoon(parts: CommitParts, transactionId: string): Promise<void> {
-  const postpone = () => parts.store.write((session) => delayTask(session, finishOf(transactionId), retryAfterMs));
-  await rollBack(parts, transactionId)
+async function rollBackSoon(deps: CommitDeps, transactionId: string): Promise<void> {
+  const postpone = () => deps.store.write((session) => delayTask(session, finishOf(transactionId), retryAfterMs));
+  await rollBack(deps, transactionId)
     .catch(postpone)
     .catch(() => undefined);
 }
@@ -149,7 +145,7 @@ function isHeld({ record }: LocatedVersion): boolean {
 }
 
 /** Places the manifests of recorded versions. @throws like `commit` */
-function finishAll({ finishing }: CommitParts, versions: readonly LocatedVersion[]): Promise<LocatedVersion[]> {
+function finishAll({ finishing }: CommitDeps, versions: readonly LocatedVersion[]): Promise<LocatedVersion[]> {
   const finish = async (each: LocatedVersion) => ({ ...each, record: (await finishing.finish(each)) ?? refuse(each) });
   return pMap(versions, finish, { concurrency: versionsAtOnce });
 }

@@ -3,7 +3,7 @@ import type { Log } from "../log.ts";
 import { insertTask } from "../store/tasks.ts";
 import * as unfinished from "../store/unfinished-versions.ts";
 import { findVersion, isHidden, type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
-import type { Finishing, PlacedVersion, StoreParts } from "./parts.ts";
+import type { Finishing, PlacedVersion, StoreDeps } from "./deps.ts";
 import { keysOf, placeManifest } from "./place.ts";
 import { rollBack, withdraw } from "./withdraw.ts";
 
@@ -13,8 +13,8 @@ const retryAfterMs = 1_000;
 /** The maximum number of transactions that one search for forgotten versions finds. */
 const forgottenBatch = 1_000;
 
-export function createFinishing(parts: StoreParts & { readonly log: Log }): Finishing {
-  const { store, storage, log } = parts;
+export function createFinishing(deps: StoreDeps & { readonly log: Log }): Finishing {
+  const { store, storage, log } = deps;
   /** The versions that this process is finishing. Readers of such a version wait for the same work. */
   const inProgress = new Map<string, Promise<VersionRecord | undefined>>();
   const placed: PlacedVersion[] = [];
@@ -22,7 +22,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
 
   async function place(located: LocatedVersion, key: string): Promise<VersionRecord | undefined> {
     try {
-      const inPlace = await placeManifest(parts, located);
+      const inPlace = await placeManifest(deps, located);
       if (inPlace !== undefined) {
         // Until the placement is recorded, readers find the version in `inProgress`.
         note(inPlace);
@@ -127,7 +127,7 @@ export function createFinishing(parts: StoreParts & { readonly log: Log }): Fini
     note,
     finishTransaction: async (id) => {
       const left = await unfinished.listUnfinishedVersions(store.read, id);
-      if (left.some(({ record }) => isHidden(record))) await rollBack(parts, id);
+      if (left.some(({ record }) => isHidden(record))) await rollBack(deps, id);
       else for (const located of left) await finish(located);
       while (noting !== undefined) await noting;
       if ((await unfinished.listUnfinishedVersions(store.read, id)).length > 0)

@@ -2,8 +2,8 @@ import { recordAudit } from "../domain/transaction.ts";
 import { findBranch } from "../store/branches.ts";
 import { deleteVersions, latestVersion, listVersions, type Range, type VersionRecord } from "../store/versions.ts";
 import type { TableBranch } from "./adopt.ts";
+import type { CommitDeps } from "./deps.ts";
 import { filesOf, listManifests } from "./discover.ts";
-import type { CommitParts } from "./parts.ts";
 import { byItself } from "./record-adoption.ts";
 
 /** The number of old versions whose manifests one list checks first, because a clean-up deletes the oldest versions. */
@@ -20,8 +20,8 @@ const forgottenAtOnce = 500;
  * these and the branch is not too long.
  * @returns Whether a record was deleted.
  */
-export async function forgetCleanedUp(parts: CommitParts, at: TableBranch, listed: readonly VersionRecord[]) {
-  const { store, storage } = parts;
+export async function forgetCleanedUp(deps: CommitDeps, at: TableBranch, listed: readonly VersionRecord[]) {
+  const { store, storage } = deps;
   const latest = await latestVersion(store.read, at);
   if (latest === undefined) return false;
   const isOld = (record: VersionRecord) => record.state === "finished" && record.version < latest.version;
@@ -43,13 +43,13 @@ export async function forgetCleanedUp(parts: CommitParts, at: TableBranch, liste
     after = records.at(-1)?.version;
     if (after === undefined) return hasForgotten;
     const missing = records.filter((record) => isOld(record) && !names.has(record.manifestName));
-    if (missing.length > 0 && (await forget(parts, at, latest, missing))) hasForgotten = true;
+    if (missing.length > 0 && (await forget(deps, at, latest, missing))) hasForgotten = true;
   }
 }
 
 /** Deletes records unless the branch was emptied meanwhile. */
 async function forget(
-  { store }: CommitParts,
+  { store }: CommitDeps,
   at: TableBranch,
   { branch, generation }: VersionRecord,
   missing: readonly VersionRecord[],

@@ -2,7 +2,7 @@ import { versionsFolder } from "../lance/version-names.ts";
 import type { ObjectStore, StoredObject } from "../storage/object-store.ts";
 import type { Session } from "../store/store.ts";
 import { type LocatedVersion, listLeftOverVersions } from "../store/versions.ts";
-import type { PlacedVersion, StoreParts } from "./parts.ts";
+import type { PlacedVersion, StoreDeps } from "./deps.ts";
 
 /** The maximum number of attempts to place a manifest while other writers change its name. */
 const attemptsMax = 5;
@@ -21,7 +21,7 @@ export function keysOf({ location, record }: LocatedVersion) {
  * the name, or because the client received no response and deleted its staged manifest.
  * @throws CatalogError ServiceUnavailable
  */
-export async function placeManifest({ store, storage }: StoreParts, located: LocatedVersion) {
+export async function placeManifest({ store, storage }: StoreDeps, located: LocatedVersion) {
   const { location, record } = located;
   const objects = await storage.at(location);
   const { staged, final } = keysOf(located);

@@ -12,7 +12,7 @@ import { findView } from "../store/views.ts";
 import { definedBy, definitionIn, type NewDefinition, type ViewDefinition } from "../views/definition.ts";
 import { catchUp } from "./adopt.ts";
 import { foreignBasesIn, parsed } from "./bases.ts";
-import type { CommitParts } from "./parts.ts";
+import type { CommitDeps } from "./deps.ts";
 import { parseManifest, readManifest } from "./read.ts";
 import { forgetDeletedBranch } from "./record-adoption.ts";
 
@@ -54,7 +54,7 @@ const newBranch: Base = { generation: 1, highestVersion: undefined };
  * caller may not read.
  */
 export async function prepareVersion(
-  parts: CommitParts,
+  deps: CommitDeps,
   table: TableRecord | { readonly location: Location },
   request: VersionRequest,
   caller: Pick<Caller, "principal">,
@@ -69,7 +69,7 @@ export async function prepareVersion(
   );
   const prepared = { ...names, location, branch, request };
 
-  const objects = await parts.storage.at(location);
+  const objects = await deps.storage.at(location);
   const [staged, latest] = await Promise.all([
     parseManifest(
       (bytesMax) => objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`, bytesMax),
@@ -85,10 +85,10 @@ export async function prepareVersion(
         };
       },
     ),
-    "id" in table ? catchUp(parts, { table, branch }) : undefined,
+    "id" in table ? catchUp(deps, { table, branch }) : undefined,
   ]);
   if (staged === undefined) {
-    const present = "id" in table && (await findVersion(parts.store.read, { table, branch }, request.version));
+    const present = "id" in table && (await findVersion(deps.store.read, { table, branch }, request.version));
     // The manifest of a retried commit no longer has its staged name.
     if (present && isManifestOf(present, names))
       return {
@@ -99,15 +99,15 @@ export async function prepareVersion(
         view: undefined,
         base: newBranch,
       };
-    if ("id" in table) await requireNotDropped(parts.store.read, table);
+    if ("id" in table) await requireNotDropped(deps.store.read, table);
     throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${request.manifest_path}`);
   }
   const { defined, ...read } = staged;
-  const view = defined && (await newDefinition(parts, table, latest, defined, caller));
+  const view = defined && (await newDefinition(deps, table, latest, defined, caller));
   if (!("id" in table)) return { ...prepared, ...read, view, base: newBranch };
   const base =
-    latest === undefined || (await forgetDeletedBranch(parts, table, latest))
-      ? await emptyBase(parts.store.read, { table, branch })
+    latest === undefined || (await forgetDeletedBranch(deps, table, latest))
+      ? await emptyBase(deps.store.read, { table, branch })
       : { generation: latest.generation, highestVersion: latest.version };
   return { ...prepared, ...read, view, base };
 }
@@ -117,7 +117,7 @@ export async function prepareVersion(
  * brought a definition to the table: the caller that commits the next version does not become its definer.
  */
 async function newDefinition(
-  parts: CommitParts,
+  deps: CommitDeps,
   table: TableRecord | { readonly location: Location },
   latest: VersionRecord | undefined,
   defined: ViewDefinition,
@@ -125,8 +125,8 @@ async function newDefinition(
 ): Promise<NewDefinition | undefined> {
   const { schemaDigest } = defined;
   if ("id" in table) {
-    if ((await findView(parts.store.read, table.id))?.schemaDigest === schemaDigest) return undefined;
-    const before = latest && (await readManifest(parts, table, latest, definitionIn));
+    if ((await findView(deps.store.read, table.id))?.schemaDigest === schemaDigest) return undefined;
+    const before = latest && (await readManifest(deps, table, latest, definitionIn));
     if (before?.schemaDigest === schemaDigest) return undefined;
   }
   return definedBy(caller, defined);

@@ -19,9 +19,9 @@ import {
 import { findView, type ViewRecord } from "../store/views.ts";
 import { definitionIn } from "../views/definition.ts";
 import { catchUp, type TableBranch } from "./adopt.ts";
+import type { CommitDeps } from "./deps.ts";
 import { filesOf } from "./discover.ts";
 import { forgetCleanedUp } from "./forget-cleaned-up.ts";
-import type { CommitParts } from "./parts.ts";
 
 export interface BranchRequest {
   readonly id: Identifier;
@@ -29,45 +29,45 @@ export interface BranchRequest {
 }
 
 /** Opens the branch of a request. @throws CatalogError InvalidInput, TableNotFound, TableBranchNotFound */
-export async function openBranch(parts: CommitParts, request: BranchRequest) {
+export async function openBranch(deps: CommitDeps, request: BranchRequest) {
   const branch = branchOf(request);
-  return openBranchOf(parts, { table: await requireTable(parts.store.read, request.id), branch });
+  return openBranchOf(deps, { table: await requireTable(deps.store.read, request.id), branch });
 }
 
 /** Opens a branch, which is `main` or has a version of any writer. @throws CatalogError TableBranchNotFound */
-export async function openBranchOf(parts: CommitParts, { table, branch }: TableBranch) {
+export async function openBranchOf(deps: CommitDeps, { table, branch }: TableBranch) {
   const isKnown =
     branch === mainBranch ||
-    (await findBranch(parts.store.read, { table, branch }))?.highestVersion !== undefined ||
-    (await catchUp(parts, { table, branch })) !== undefined;
+    (await findBranch(deps.store.read, { table, branch }))?.highestVersion !== undefined ||
+    (await catchUp(deps, { table, branch })) !== undefined;
   if (!isKnown) throw branchNotFound(table, branch);
-  return filesOf(parts.storage, { table, branch });
+  return filesOf(deps.storage, { table, branch });
 }
 
 /** Opens a branch and adopts it if it has no records, so that its versions are known before their deletion. */
-export async function openKnownBranch(parts: CommitParts, request: BranchRequest): Promise<void> {
-  const at = await openBranch(parts, request);
-  if ((await findBranch(parts.store.read, at)) === undefined) await catchUp(parts, at);
+export async function openKnownBranch(deps: CommitDeps, request: BranchRequest): Promise<void> {
+  const at = await openBranch(deps, request);
+  if ((await findBranch(deps.store.read, at)) === undefined) await catchUp(deps, at);
 }
 
 /** Reports whether a branch has a version, possibly of a writer outside the catalog. */
-export async function isWritten(parts: CommitParts, at: TableBranch): Promise<boolean> {
-  const latest = await latestVersion(parts.store.read, at);
-  return latest !== undefined || (await catchUp(parts, at)) !== undefined;
+export async function isWritten(deps: CommitDeps, at: TableBranch): Promise<boolean> {
+  const latest = await latestVersion(deps.store.read, at);
+  return latest !== undefined || (await catchUp(deps, at)) !== undefined;
 }
 
 /** Reads records and finishes them, without withdrawn ones. @throws CatalogError ServiceUnavailable */
 async function readFinished(
-  parts: CommitParts,
+  deps: CommitDeps,
   location: Location,
   read: () => Promise<VersionRecord[]>,
 ): Promise<VersionRecord[]> {
   const records = await read();
   if (records.every((record) => record.state === "finished")) return records;
-  const finished = await Promise.all(records.map((record) => parts.finishing.finish({ location, record })));
+  const finished = await Promise.all(records.map((record) => deps.finishing.finish({ location, record })));
   // After a withdrawal, the previous record is the latest.
   return finished.includes(undefined)
-    ? readFinished(parts, location, read)
+    ? readFinished(deps, location, read)
     : finished.filter((record) => record !== undefined);
 }
 
@@ -76,42 +76,42 @@ interface VersionPageRequest extends PageRequest {
 }
 
 /** Reads a page of the versions of a branch by any writer, without those that clients cleaned up. */
-export async function readVersionRecords(parts: CommitParts, at: TableBranch, request: VersionPageRequest) {
+export async function readVersionRecords(deps: CommitDeps, at: TableBranch, request: VersionPageRequest) {
   const { table, branch } = at;
-  if (!request.page_token) await catchUp(parts, at);
+  if (!request.page_token) await catchUp(deps, at);
   const descending = request.descending ?? false;
   const readOnce = () =>
     readPage(
       { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
       request,
       (after, limit) => {
-        const read = () => listVersions(parts.store.read, at, { after, limit, descending });
-        return readFinished(parts, table.location, read);
+        const read = () => listVersions(deps.store.read, at, { after, limit, descending });
+        return readFinished(deps, table.location, read);
       },
       (record) => record.version,
     );
   const page = await readOnce();
-  return (await forgetCleanedUp(parts, at, page.items)) ? readOnce() : page;
+  return (await forgetCleanedUp(deps, at, page.items)) ? readOnce() : page;
 }
 
 /** Reads a page of the versions of a branch, including those of writers outside the catalog. */
-export async function readVersions(parts: CommitParts, at: TableBranch, request: VersionPageRequest) {
-  const { items, ...page } = await readVersionRecords(parts, at, request);
+export async function readVersions(deps: CommitDeps, at: TableBranch, request: VersionPageRequest) {
+  const { items, ...page } = await readVersionRecords(deps, at, request);
   return { versions: items.map((record) => toTableVersion({ location: at.table.location, record })), ...page };
 }
 
 /** Reads a placed version, by default the latest. @throws CatalogError TableVersionNotFound, ServiceUnavailable */
-export async function requireVersion(parts: CommitParts, at: TableBranch, version: number | undefined) {
+export async function requireVersion(deps: CommitDeps, at: TableBranch, version: number | undefined) {
   const { table, branch } = at;
   const read = async () => {
-    const record = await findVersion(parts.store.read, at, version ?? 0);
+    const record = await findVersion(deps.store.read, at, version ?? 0);
     return record === undefined || isHidden(record) ? [] : [record];
   };
-  const find = async () => (await readFinished(parts, table.location, read))[0];
-  let found = version === undefined ? await catchUp(parts, at) : await find();
+  const find = async () => (await readFinished(deps, table.location, read))[0];
+  let found = version === undefined ? await catchUp(deps, at) : await find();
   if (found === undefined && version !== undefined) {
     // A record may have been withdrawn because a writer outside the catalog owns the version.
-    await catchUp(parts, at);
+    await catchUp(deps, at);
     found = await find();
   }
   if (found !== undefined) return found;
@@ -135,7 +135,7 @@ export interface ManifestLimits {
  * the manifest is larger than `bytesMax`.
  */
 export async function readManifest<Result>(
-  { storage }: Pick<CommitParts, "storage">,
+  { storage }: Pick<CommitDeps, "storage">,
   { location }: Pick<TableRecord, "location">,
   record: VersionRecord,
   parse: (manifest: Manifest) => Result | Promise<Result>,
@@ -171,10 +171,10 @@ export function toTableVersion({ location, record }: LocatedVersion): TableVersi
  *
  * @throws CatalogError InvalidTableState if that definition has no definer.
  */
-export async function viewOf(parts: CommitParts, table: TableRecord): Promise<ViewRecord | undefined> {
-  const view = await findView(parts.store.read, table.id);
-  const latest = await catchUp(parts, { table, branch: mainBranch });
-  const definition = latest && (await readManifest(parts, table, latest, definitionIn));
+export async function viewOf(deps: CommitDeps, table: TableRecord): Promise<ViewRecord | undefined> {
+  const view = await findView(deps.store.read, table.id);
+  const latest = await catchUp(deps, { table, branch: mainBranch });
+  const definition = latest && (await readManifest(deps, table, latest, definitionIn));
   if (definition === undefined || definition.schemaDigest === view?.schemaDigest) return view;
   throw new CatalogError(
     "InvalidTableState",

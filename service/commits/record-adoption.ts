@@ -9,8 +9,8 @@ import type { Session, Store } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { deleteTask, holdTask, insertTask, noteTask } from "../store/tasks.ts";
 import { insertVersions, latestVersion, listVersions, type VersionRecord } from "../store/versions.ts";
+import type { CommitDeps } from "./deps.ts";
 import { type BranchFiles, type FoundManifest, filesOf, type LocatedTable } from "./discover.ts";
-import type { CommitParts } from "./parts.ts";
 
 const adoptedAtOnce = 500;
 
@@ -161,7 +161,7 @@ async function writerOf(session: Session, { id }: LocatedTable, branch: string):
  * @param latest The latest version of the branch, which was placed.
  * @returns Whether the branch is a different one now.
  */
-export async function forgetDeletedBranch({ store, storage }: CommitParts, table: TableRecord, latest: VersionRecord) {
+export async function forgetDeletedBranch({ store, storage }: CommitDeps, table: TableRecord, latest: VersionRecord) {
   const { branch } = latest;
   if (branch === mainBranch) return false;
   const { objects, folder } = await filesOf(storage, { table, branch });

@@ -16,7 +16,7 @@ import {
 import { type LocatedVersion, latestVersion, type VersionRecord } from "../store/versions.ts";
 import { recordTable } from "../tables/new-table.ts";
 import { commitTogether } from "./commit.ts";
-import type { CommitParts } from "./parts.ts";
+import type { CommitDeps } from "./deps.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
@@ -58,16 +58,16 @@ export class OutdatedChangeError extends CatalogError {
  * @param latest The version of the branch that the change follows; undefined for a table without versions.
  */
 export function createCommits(
-  parts: CommitParts,
+  deps: CommitDeps,
   change: BranchChange,
   table: TableRecord | NewTable,
   latest?: VersionRecord,
 ): Commits {
-  const { storage } = parts;
+  const { storage } = deps;
   const identifier = change.request.id;
   const prepare = async (request: VersionRequest) => {
     try {
-      return await prepareVersion(parts, current, request, change.caller, change.metadataBytesMax);
+      return await prepareVersion(deps, current, request, change.caller, change.metadataBytesMax);
     } catch (error) {
       // The library keeps the manifest of a commit whose rejection is no conflict.
       if (error instanceof MetadataTooLargeError)
@@ -114,7 +114,7 @@ export function createCommits(
       return records.map((record) => ({ location: table.location, record }));
     };
     const locking = "id" in current ? undefined : "tables";
-    const committed = await commitTogether(parts, { audit, entries, apply, locking });
+    const committed = await commitTogether(deps, { audit, entries, apply, locking });
     if (present !== undefined) current = present;
     const versions = [...committed.entries, ...committed.applied];
     transactionName = audit.nameOf(versions[0]?.record.transactionId ?? audit.id);

@@ -3,7 +3,7 @@ import { insertAuditOutcome } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { condemnVersions, listUnfinishedVersions, withdrawVersion } from "../store/unfinished-versions.ts";
 import { isHidden, type LocatedVersion, type VersionRecord } from "../store/versions.ts";
-import type { StoreParts } from "./parts.ts";
+import type { StoreDeps } from "./deps.ts";
 import { hasContentOf, keysOf } from "./place.ts";
 
 const lost = "the manifest was deleted, or its name was in use, before the commit was finished";
@@ -22,7 +22,7 @@ export async function withdraw(store: Store, record: VersionRecord): Promise<boo
 }
 
 /** Rolls back a batch before its commit point. The first write prevents its publication by other processes. */
-export async function rollBack({ store, storage }: StoreParts, transactionId: string): Promise<void> {
+export async function rollBack({ store, storage }: StoreDeps, transactionId: string): Promise<void> {
   await store.write((session) => condemnVersions(session, transactionId));
   const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => isHidden(record));
   for (const each of condemned) await removePlaced({ storage }, each);
@@ -32,7 +32,7 @@ export async function rollBack({ store, storage }: StoreParts, transactionId: st
 }
 
 /** Deletes a final name unless a writer outside the catalog has built the next version on it. */
-async function removePlaced({ storage }: Pick<StoreParts, "storage">, located: LocatedVersion): Promise<void> {
+async function removePlaced({ storage }: Pick<StoreDeps, "storage">, located: LocatedVersion): Promise<void> {
   const { location, record } = located;
   const objects = await storage.at(location);
   const { folder, staged, final } = keysOf(located);

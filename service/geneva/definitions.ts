@@ -16,7 +16,7 @@ import { findNamespace, insertNamespace } from "../store/namespaces.ts";
 import type { Store } from "../store/store.ts";
 import { findTable } from "../store/tables.ts";
 
-interface Parts {
+interface Deps {
   readonly store: Store;
   readonly rows: Reader;
   readonly isolatedNamespaces: readonly string[];
@@ -82,14 +82,14 @@ const ClusterRow = z.object({ name: z.string(), cluster_type: z.string(), kubera
  * the platform does not accept.
  */
 export async function resolveNames(
-  parts: Parts,
+  deps: Deps,
   { manifest, cluster, ...request }: DefinitionRequest & Partial<Record<Kind, string | undefined>>,
 ): Promise<{ readonly manifest?: string; readonly cluster_definition?: string }> {
-  const definition = cluster === undefined ? undefined : await clusterNamed(parts, request, cluster);
+  const definition = cluster === undefined ? undefined : await clusterNamed(deps, request, cluster);
   return {
     ...(manifest !== undefined && {
       manifest: runnable(
-        manifest.trimStart().startsWith("{") ? manifest : await manifestNamed(parts, request, manifest),
+        manifest.trimStart().startsWith("{") ? manifest : await manifestNamed(deps, request, manifest),
       ),
     }),
     ...(definition !== undefined && { cluster_definition: JSON.stringify(definition) }),
@@ -105,28 +105,28 @@ export function runnable(manifest: string): string {
 }
 
 /** Lists the names of the definitions that the jobs of an object can use; none if the caller may not read them. */
-export async function listDefinitions(parts: Parts, request: DefinitionRequest): Promise<Record<Kind, string[]>> {
+export async function listDefinitions(deps: Deps, request: DefinitionRequest): Promise<Record<Kind, string[]>> {
   const namesOf = async (kind: Kind) => {
-    const rows = await readDefinitions(parts, request, kind);
+    const rows = await readDefinitions(deps, request, kind);
     return rows.flatMap(({ name }) => (typeof name === "string" ? [name] : [])).toSorted();
   };
   return { manifest: await namesOf("manifest"), cluster: await namesOf("cluster") };
 }
 
-async function manifestNamed(parts: Parts, request: DefinitionRequest, name: string): Promise<string> {
-  const [row] = await readDefinitions(parts, request, "manifest", name);
-  if (row === undefined) throw unknown(parts, request, "manifest", name, "");
+async function manifestNamed(deps: Deps, request: DefinitionRequest, name: string): Promise<string> {
+  const [row] = await readDefinitions(deps, request, "manifest", name);
+  if (row === undefined) throw unknown(deps, request, "manifest", name, "");
   return JSON.stringify(parsed(ManifestRow, row, "manifest", name));
 }
 
 /** @returns Undefined for the name of a cluster in the runner's file. */
-async function clusterNamed(parts: Parts, request: DefinitionRequest, name: string): Promise<object | undefined> {
-  const { rayClusters } = parts;
+async function clusterNamed(deps: Deps, request: DefinitionRequest, name: string): Promise<object | undefined> {
+  const { rayClusters } = deps;
   if (rayClusters.includes(name)) return undefined;
-  const [row] = await readDefinitions(parts, request, "cluster", name);
+  const [row] = await readDefinitions(deps, request, "cluster", name);
   if (row === undefined) {
     const known = `, and not one of the runner's in TILTYARD_RAY_CLUSTERS: ${rayClusters.join(", ")}`;
-    throw unknown(parts, request, "cluster", name, known);
+    throw unknown(deps, request, "cluster", name, known);
   }
   const { kuberay, cluster_type } = parsed(ClusterRow, row, "cluster", name);
   if (cluster_type === "EXTERNAL_RAY")
@@ -156,7 +156,7 @@ function hasOverride(override: unknown): boolean {
 }
 
 async function readDefinitions(
-  { store, rows, isolatedNamespaces }: Parts,
+  { store, rows, isolatedNamespaces }: Deps,
   { id, caller }: DefinitionRequest,
   kind: Kind,
   name?: string,
@@ -175,7 +175,7 @@ function parsed<Output>(schema: z.ZodType<Output>, row: unknown, kind: Kind, nam
   throw new CatalogError("InvalidInput", `${kind}: the definition ${JSON.stringify(name)} is not valid: ${problems}`);
 }
 
-function unknown({ isolatedNamespaces }: Parts, { id }: DefinitionRequest, kind: Kind, name: string, more: string) {
+function unknown({ isolatedNamespaces }: Deps, { id }: DefinitionRequest, kind: Kind, name: string, more: string) {
   const table = formatIdentifier([...systemNamespaceOf(id, isolatedNamespaces), tables[kind]]);
   return new CatalogError(
     "InvalidInput",
@@ -185,7 +185,7 @@ function unknown({ isolatedNamespaces }: Parts, { id }: DefinitionRequest, kind:
 
 /** Creates the namespace of Geneva's records before the first function of a table. Geneva's clients expect it to exist. */
 export async function ensureSystemNamespace(
-  { store, isolatedNamespaces }: Pick<Parts, "store" | "isolatedNamespaces">,
+  { store, isolatedNamespaces }: Pick<Deps, "store" | "isolatedNamespaces">,
   origin: Origin,
   table: Identifier,
 ): Promise<void> {

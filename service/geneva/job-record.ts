@@ -1,7 +1,7 @@
 import { literal, toExpression } from "@tiltyard/lance-worker";
 import { contracts, systemNamespaceOf, type TransactionStatus } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { catalogCaller } from "../domain/transaction.ts";
 import type { Rows } from "../rows/rows.ts";
 import { findJob } from "../store/jobs.ts";
@@ -17,11 +17,11 @@ const endings: Partial<Record<TransactionStatus, string>> = { Failed: "FAILED", 
  * @param subject The identifier of the job as JSON.
  */
 export async function endGenevaRecord(
-  parts: CommitParts & { readonly rows: Rows; readonly isolatedNamespaces: readonly string[] },
+  deps: CommitDeps & { readonly rows: Rows; readonly isolatedNamespaces: readonly string[] },
   subject: string,
 ): Promise<void> {
   const identifier = z.array(z.string()).parse(JSON.parse(subject));
-  const { store, rows, isolatedNamespaces } = parts;
+  const { store, rows, isolatedNamespaces } = deps;
   const jobs = [...systemNamespaceOf(identifier, isolatedNamespaces), jobsTable];
   const job = await findJob(store.read, identifier);
   const ending = job && endings[job.status];

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { columnsAsStream } from "@tiltyard/lance-worker";
 import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { jsonOrUndefined } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { namesOf } from "../lance/field-path.ts";
@@ -38,11 +38,11 @@ interface StoredUdf {
  * @throws CatalogError InvalidInput for functions that no job could run, and for invalid columns.
  */
 export async function storeFunctions(
-  parts: CommitParts & { readonly rows: Reader },
+  deps: CommitDeps & { readonly rows: Reader },
   at: VersionRequest,
   columns: readonly VirtualColumn[],
 ): Promise<ReadableStream<Uint8Array>> {
-  const { result: schema } = await parts.rows.read("schema", at, {});
+  const { result: schema } = await deps.rows.read("schema", at, {});
   const functions = columns.map((column) => ({ column, udf: readUdf(column) }));
   const lengthOf = ({ column, udf }: (typeof functions)[number]) =>
     column.outputs.length * JSON.stringify(metadataOf(column, udf)).length;
@@ -52,7 +52,7 @@ export async function storeFunctions(
       `outputs: the metadata of all columns together has ${length} characters, and at most ${metadataLengthMax} are allowed: each output has a copy of the manifest`,
     );
   const stream = columnsAsStream(functions.flatMap(({ column, udf }) => virtualFields(column, udf, schema)));
-  for (const { udf } of functions) await store(parts, at, udf);
+  for (const { udf } of functions) await store(deps, at, udf);
   return new Blob([stream]).stream();
 }
 
@@ -66,11 +66,11 @@ type Alteration = RequestOf<typeof contracts.alterTableAlterColumns>["alteration
  * job could run.
  */
 export async function replaceFunction(
-  parts: CommitParts & { readonly rows: Reader },
+  deps: CommitDeps & { readonly rows: Reader },
   at: VersionRequest,
   { path, virtual_column }: Pick<Alteration, "path" | "virtual_column">,
 ) {
-  const { result: schema } = await parts.rows.read("schema", at, {});
+  const { result: schema } = await deps.rows.read("schema", at, {});
   const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
   if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
     throw invalid(`${path} has no function, or shares it with other columns: drop the column and add it again`);
@@ -81,16 +81,16 @@ export async function replaceFunction(
   const given = { ...more, udf, udf_name, input_columns };
   requireInputs(given, schema);
   const stored = readUdf(given);
-  await store(parts, at, stored);
+  await store(deps, at, stored);
   // The manifest belongs to the former function.
   const former = { [manifestOfColumn]: null, [`${prefix}.manifest_checksum`]: null };
   const replaced: Record<string, string | null> = { ...former, ...metadataOf(given, stored) };
   return { path, metadata: replaced };
 }
 
-async function store(parts: CommitParts, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {
-  const { location } = await requireTable(parts.store.read, id);
-  await (await parts.storage.at(location)).create(`${location.path}/${path}`, content);
+async function store(deps: CommitDeps, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {
+  const { location } = await requireTable(deps.store.read, id);
+  await (await deps.storage.at(location)).create(`${location.path}/${path}`, content);
 }
 
 /** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */

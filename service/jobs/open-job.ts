@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
 import { type NewJob, type OpenJobMaxima, prepareJob, requireNameable } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
 
-export interface JobParts {
+export interface JobDeps {
   readonly store: Store;
   readonly openJobMaxima: OpenJobMaxima;
 }
@@ -18,7 +18,7 @@ export interface JobParts {
  * @returns The name of the job, or of the open job if its parameters are equal.
  * @throws CatalogError TableNotFound, TooManyJobs; InvalidTableState if the parameters of the open job differ.
  */
-export async function openOnce({ store, openJobMaxima }: JobParts, job: NewJob): Promise<string> {
+export async function openOnce({ store, openJobMaxima }: JobDeps, job: NewJob): Promise<string> {
   return store.write(
     async (session) => {
       const table = await requireTable(session, job.table);
@@ -42,11 +42,11 @@ export async function openOnce({ store, openJobMaxima }: JobParts, job: NewJob):
 }
 
 /** Opens the job of a request. @throws CatalogError like `requireNameable` and `openOnce`. */
-export async function openTableJob(parts: JobParts, { contract, request, caller }: TableChange): Promise<string> {
+export async function openTableJob(deps: JobDeps, { contract, request, caller }: TableChange): Promise<string> {
   requireNameable(request.id);
   const parameters = parametersOf(contract, { ...request });
   const job = prepareJob({ contract, request, caller, table: request.id, parameters });
-  return openOnce(parts, job);
+  return openOnce(deps, job);
 }
 
 /** Requires that no job fills a column. @throws CatalogError TableNotFound, InvalidTableState */

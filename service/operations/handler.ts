@@ -1,9 +1,9 @@
 import type { Contracts, ManagementContracts, RemoteContracts, RequestOf, ResponseOf } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import type { Config } from "../config.ts";
 import type { Caller } from "../domain/transaction.ts";
 import type { SecretKeys } from "../functions/secret-keys.ts";
-import type { JobParts } from "../jobs/open-job.ts";
+import type { JobDeps } from "../jobs/open-job.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { CredentialVendors } from "../storage/credentials.ts";
 import type { Locations } from "../tables/locations.ts";
@@ -14,7 +14,7 @@ type Settings = Pick<
   "autoRefresh" | "dataOperations" | "dropRetentionMs" | "isolatedNamespaces" | "rayClusters" | "stalledAfterMs"
 >;
 
-export interface Catalog extends CommitParts, JobParts, Settings {
+export interface Catalog extends CommitDeps, JobDeps, Settings {
   /** Vends credentials for tables; undefined if vending is disabled. */
   readonly credentials: CredentialVendors | undefined;
   readonly locations: Locations;

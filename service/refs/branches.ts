@@ -1,6 +1,6 @@
 import { CatalogError, formatIdentifier, mainBranch } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { StoreParts } from "../commits/parts.ts";
+import type { StoreDeps } from "../commits/deps.ts";
 import { branchNotFound, requireNotDropped } from "../domain/require.ts";
 import { branchFolder } from "../lance/version-names.ts";
 import { emptyBranch, listBranchNames } from "../store/branches.ts";
@@ -30,7 +30,7 @@ export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", c
  *
  * @throws CatalogError TableBranchAlreadyExists; InvalidTableState if its folder and the files of another branch overlap.
  */
-export async function requireFreeBranchName({ store, storage }: StoreParts, table: TableRecord, name: string) {
+export async function requireFreeBranchName({ store, storage }: StoreDeps, table: TableRecord, name: string) {
   const names = [
     ...(await listBranchNames(store.read, table.id)),
     ...(await listRefNames({ storage }, table, branchKind)),
@@ -54,9 +54,9 @@ function isAmongFilesOf(branch: string, other: string): boolean {
 }
 
 /** Requires that no deletion has begun. @throws CatalogError TableNotFound, TableBranchNotFound */
-export async function requireNotDeleted(parts: StoreParts, table: TableRecord, branch: string): Promise<void> {
-  await requireNotDropped(parts.store.read, table);
-  if (branch !== mainBranch && (await findRef(parts, table, branchKind, branch)) === undefined)
+export async function requireNotDeleted(deps: StoreDeps, table: TableRecord, branch: string): Promise<void> {
+  await requireNotDropped(deps.store.read, table);
+  if (branch !== mainBranch && (await findRef(deps, table, branchKind, branch)) === undefined)
     throw branchNotFound(table, branch);
 }
 
@@ -67,7 +67,7 @@ export async function requireNotDeleted(parts: StoreParts, table: TableRecord, b
  * @returns A function that deletes the file, the objects and last the records of the branch, which allow a retry.
  * @throws CatalogError TableBranchNotFound, InvalidTableState
  */
-export async function prepareDeletion({ store, storage }: StoreParts, table: TableRecord, name: string, lease: Lease) {
+export async function prepareDeletion({ store, storage }: StoreDeps, table: TableRecord, name: string, lease: Lease) {
   const where = `branch ${JSON.stringify(name)} of table ${formatIdentifier(table.identifier)}`;
   const [branches, tags, recorded] = await Promise.all([
     listRefs({ storage }, table, branchKind),

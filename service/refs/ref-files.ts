@@ -1,6 +1,6 @@
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { z } from "zod";
-import type { StoreParts } from "../commits/parts.ts";
+import type { StoreDeps } from "../commits/deps.ts";
 import { keyText, type PageRequest, readPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { carryOut, prepareAudit, type TableChange } from "../domain/transaction.ts";
@@ -37,7 +37,7 @@ function folderOf(table: TableRecord, { folder }: RefKind<unknown>): string {
 }
 
 export async function findRef<Contents>(
-  { storage }: Pick<StoreParts, "storage">,
+  { storage }: Pick<StoreDeps, "storage">,
   table: TableRecord,
   kind: RefKind<Contents>,
   name: string,
@@ -48,7 +48,7 @@ export async function findRef<Contents>(
 
 /** Lists the refs of a table whose names follow `after`, in the order of their names. */
 export async function listRefs<Contents>(
-  { storage }: Pick<StoreParts, "storage">,
+  { storage }: Pick<StoreDeps, "storage">,
   table: TableRecord,
   kind: RefKind<Contents>,
   after = "",
@@ -68,17 +68,17 @@ export async function listRefs<Contents>(
 
 /** Reads a page of the refs of a table. */
 export async function readRefs<Contents>(
-  parts: StoreParts,
+  deps: StoreDeps,
   request: PageRequest & { readonly id: Identifier },
   kind: RefKind<Contents>,
 ) {
-  const table = await requireTable(parts.store.read, request.id);
-  const read = (after: string | undefined, limit: number) => listRefs(parts, table, kind, after, limit);
+  const table = await requireTable(deps.store.read, request.id);
+  const read = (after: string | undefined, limit: number) => listRefs(deps, table, kind, after, limit);
   return readPage({ name: kind.folder, key: keyText }, request, read, ({ name }) => name);
 }
 
 export async function listRefNames(
-  { storage }: Pick<StoreParts, "storage">,
+  { storage }: Pick<StoreDeps, "storage">,
   table: TableRecord,
   kind: RefKind<unknown>,
 ): Promise<readonly string[]> {
@@ -93,7 +93,7 @@ export async function listRefNames(
  * @throws CatalogError TableNotFound, ConcurrentModification, ServiceUnavailable
  */
 export async function changeRefs<Result>(
-  { store }: Pick<StoreParts, "store">,
+  { store }: Pick<StoreDeps, "store">,
   identifier: Identifier,
   work: (table: TableRecord, lease: Lease) => Promise<Result>,
 ): Promise<Result> {
@@ -114,13 +114,13 @@ export async function changeRefs<Result>(
  * @returns The common response of these operations.
  */
 export async function changeAuditedRefs(
-  parts: Pick<StoreParts, "store">,
+  deps: Pick<StoreDeps, "store">,
   change: TableChange,
   prepare: (table: TableRecord, lease: Lease) => Promise<() => Promise<void>>,
 ): Promise<{ transaction_id: string }> {
   const audit = prepareAudit({ ...change, objects: [change.request.id] });
-  await changeRefs(parts, change.request.id, async (table, lease) =>
-    carryOut(parts.store, audit, await prepare(table, lease)),
+  await changeRefs(deps, change.request.id, async (table, lease) =>
+    carryOut(deps.store, audit, await prepare(table, lease)),
   );
   return { transaction_id: audit.name };
 }

@@ -1,6 +1,6 @@
 import { CatalogError, formatIdentifier, mainBranch } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { CommitParts, StoreParts } from "../commits/parts.ts";
+import type { CommitDeps, StoreDeps } from "../commits/deps.ts";
 import { openBranchOf, requireVersion } from "../commits/read.ts";
 import { branchOf } from "../domain/require.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -31,8 +31,8 @@ export function checkNewTag(tag: string): void {
 }
 
 /** Returns an existing tag. @throws CatalogError TableTagNotFound */
-export async function requireTag(parts: Pick<StoreParts, "storage">, table: TableRecord, tag: string) {
-  const found = tag.length <= tagLengthMax ? await findRef(parts, table, tagKind, tag) : undefined;
+export async function requireTag(deps: Pick<StoreDeps, "storage">, table: TableRecord, tag: string) {
+  const found = tag.length <= tagLengthMax ? await findRef(deps, table, tagKind, tag) : undefined;
   if (found !== undefined) return found;
   throw new CatalogError(
     "TableTagNotFound",
@@ -47,7 +47,7 @@ export function versionOfTag({ contents }: Ref<TagContents>): { readonly version
 
 /** Resolves a version or a tag, by default the latest. @throws CatalogError InvalidInput for both; TableTagNotFound */
 export async function versionAsked(
-  parts: Pick<StoreParts, "storage">,
+  deps: Pick<StoreDeps, "storage">,
   table: TableRecord,
   request: {
     readonly tag?: string | undefined;
@@ -58,7 +58,7 @@ export async function versionAsked(
   if (request.tag === undefined) return request;
   if (request.version !== undefined || request.branch !== undefined)
     throw new CatalogError("InvalidInput", "tag: must not be combined with version or branch");
-  return versionOfTag(await requireTag(parts, table, request.tag));
+  return versionOfTag(await requireTag(deps, table, request.tag));
 }
 
 /**
@@ -68,13 +68,13 @@ export async function versionAsked(
  * @throws CatalogError TableBranchNotFound, TableVersionNotFound
  */
 export async function contentsFor(
-  parts: CommitParts,
+  deps: CommitDeps,
   table: TableRecord,
   request: { readonly version: number; readonly branch?: string | undefined },
 ): Promise<TagContents> {
-  const at = await openBranchOf(parts, { table, branch: branchOf(request) });
+  const at = await openBranchOf(deps, { table, branch: branchOf(request) });
   const { branch, folder, objects } = at;
-  const { manifestName } = await requireVersion(parts, at, request.version);
+  const { manifestName } = await requireVersion(deps, at, request.version);
   const manifest = await objects.find(`${folder}/${manifestName}`);
   if (manifest === undefined)
     throw new CatalogError(

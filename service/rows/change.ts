@@ -18,9 +18,9 @@ import { namesOf } from "../lance/field-path.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { originOf, type RowsDeps } from "./deps.ts";
 import { translateFailure, unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
-import { originOf, type RowsParts } from "./parts.ts";
 import { viewOfTable } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -51,39 +51,39 @@ export interface Changed<Result> {
 /** An index may last long, and rows may arrive slowly: the time is that of a request. */
 const deadlines: Deadlines = { sharedMs: 3_600_000, aloneMs: 3_600_000 };
 
-export function createChange(parts: RowsParts): ChangeRows {
+export function createChange(deps: RowsDeps): ChangeRows {
   return async (name, change, args, options = {}) => {
     const { rows, empty, stableRowIds } = options;
     const { caller } = change;
     const { id } = change.request;
     const branch = branchOf(change.request);
     const { table, latest, zoned } =
-      empty === undefined ? await latestOf(parts, change) : { table: empty, latest: undefined, zoned: [] };
+      empty === undefined ? await latestOf(deps, change) : { table: empty, latest: undefined, zoned: [] };
     if (name === "createIndex") requireIndexable(zoned, args as ArgsOf<ChangeOperations["createIndex"]>);
     const { computed, alongside } =
       latest !== undefined && "id" in table
-        ? await guardFunctionColumns(parts, table, latest, name, args as ChangeArgs)
+        ? await guardFunctionColumns(deps, table, latest, name, args as ChangeArgs)
         : unguarded;
     const ofMetadata = name === "updateFieldMetadata" && latest !== undefined && "id" in table;
     const guarded: BranchChange = {
       ...change,
-      metadataBytesMax: ofMetadata ? await readManifest(parts, table, latest, metadataLimitAfter) : undefined,
+      metadataBytesMax: ofMetadata ? await readManifest(deps, table, latest, metadataLimitAfter) : undefined,
       alongside: async (session, present) => {
         await change.alongside?.(session, present);
         await alongside?.(session);
       },
     };
-    await parts.gateway.listen();
-    const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
+    await deps.gateway.listen();
+    const { libraryOptions: storageOptions } = await deps.storage.at(table.location);
     const address = { branch, version: latest?.version, stableRowIds, computed, storageOptions };
-    let lastCommits = createCommits(parts, guarded, table, latest);
+    let lastCommits = createCommits(deps, guarded, table, latest);
 
     async function attempt(child: WatchedChild): Promise<Attempt<unknown>> {
-      const commits = createCommits(parts, guarded, table, latest);
+      const commits = createCommits(deps, guarded, table, latest);
       lastCommits = commits;
-      const view = viewOfTable(parts, table, commits);
-      await using plain = zoned.length > 0 ? withPlainZones(parts, table.location, view) : undefined;
-      const served = parts.gateway.serve(plain?.view ?? view);
+      const view = viewOfTable(deps, table, commits);
+      await using plain = zoned.length > 0 ? withPlainZones(deps, table.location, view) : undefined;
+      const served = deps.gateway.serve(plain?.view ?? view);
       const { uri, token } = served;
       try {
         const response = await child.call({ operation: name, args, table: { uri, token, ...address } }, rows);
@@ -100,18 +100,14 @@ export function createChange(parts: RowsParts): ChangeRows {
             `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
             { cause: error },
           );
-        throw await translateFailure(parts, { table, branch, zoned }, error, served, rows !== undefined);
+        throw await translateFailure(deps, { table, branch, zoned }, error, served, rows !== undefined);
       } finally {
         served[Symbol.dispose]();
       }
     }
 
     try {
-      const result = await parts.isolation.run(
-        originOf(name, caller, id, deadlines),
-        attempt,
-        () => rows === undefined,
-      );
+      const result = await deps.isolation.run(originOf(name, caller, id, deadlines), attempt, () => rows === undefined);
       const { transactionName } = lastCommits;
       const transaction = transactionName === undefined ? {} : { transaction_id: transactionName };
       return { result: result as never, table, transaction };
@@ -125,13 +121,13 @@ export function createChange(parts: RowsParts): ChangeRows {
 }
 
 /** Returns a table and the latest version of a branch, all files of which the caller may read. */
-async function latestOf(parts: RowsParts, { request, caller }: BranchChange) {
-  const at = await openBranch(parts, request);
+async function latestOf(deps: RowsDeps, { request, caller }: BranchChange) {
+  const at = await openBranch(deps, request);
   const { table, branch } = at;
-  const latest = await requireVersion(parts, at, undefined);
+  const latest = await requireVersion(deps, at, undefined);
   const manifest = { location: table.location, branch, name: latest.manifestName };
-  const { foreign, zoned } = await readContent(parts, manifest);
-  await requireReadable(parts, foreign, withRole(caller.principal, "reader"));
+  const { foreign, zoned } = await readContent(deps, manifest);
+  await requireReadable(deps, foreign, withRole(caller.principal, "reader"));
   return { table, latest, zoned };
 }
 

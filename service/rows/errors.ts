@@ -1,6 +1,6 @@
 import { LibraryError, lanceLibrary } from "@tiltyard/lance-worker";
 import { CatalogError, type ErrorKind, hasKind, messageOf } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import type { NewTable } from "../commits/series.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
 import { requireNotDeleted } from "../refs/branches.ts";
@@ -134,7 +134,7 @@ interface Called {
  * @param hasRows Reports whether the caller sent rows, whose content may be the cause.
  */
 export async function translateFailure(
-  parts: CommitParts,
+  deps: CommitDeps,
   { table, branch, zoned = [] }: Called,
   error: unknown,
   { failure }: ServedView,
@@ -142,7 +142,7 @@ export async function translateFailure(
 ): Promise<unknown> {
   if (!(error instanceof LibraryError)) return error;
   try {
-    if ("id" in table) await requireNotDeleted(parts, table, branch);
+    if ("id" in table) await requireNotDeleted(deps, table, branch);
   } catch (deleted) {
     return deleted;
   }

@@ -6,7 +6,7 @@ import {
   type UpdateRequest,
 } from "@tiltyard/lance-worker";
 import { CatalogError, functionBindingKey, mainBranch } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { readManifest } from "../commits/read.ts";
 import { fold, namesOf } from "../lance/field-path.ts";
 import { type BindingRecord, deleteBinding, listBindings, setOutputs } from "../store/functions.ts";
@@ -39,7 +39,7 @@ export interface ChangeArgs {
  * @throws CatalogError InvalidInput for values of these columns, and for changes of them or their inputs.
  */
 export async function guardFunctionColumns(
-  parts: CommitParts,
+  deps: CommitDeps,
   table: TableRecord,
   latest: VersionRecord,
   operation: string,
@@ -48,9 +48,9 @@ export async function guardFunctionColumns(
   const { updates = [], alterations = [], columns = [] } = args;
   const ofMetadata = updates.flatMap((update) => ("metadata" in update ? update : []));
   requireOwnKeys(ofMetadata);
-  const recorded = await listBindings(parts.store.read, table.id);
+  const recorded = await listBindings(deps.store.read, table.id);
   if (recorded.length === 0) return unguarded;
-  const metadata = await readManifest(parts, table, latest, ({ columnMetadata }) => columnMetadata);
+  const metadata = await readManifest(deps, table, latest, ({ columnMetadata }) => columnMetadata);
   // An earlier version of the table may lack the columns.
   const bindings = recorded.filter(({ id, outputs }) =>
     outputs.every(({ column }) => metadata.get(column)?.[functionBindingKey] === id),

@@ -21,9 +21,9 @@ import { readContent, requireReadable, type VersionContent } from "../commits/ba
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { Caller } from "../domain/transaction.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { originOf, type RowsDeps } from "./deps.ts";
 import { translateFailure } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
-import { originOf, type RowsParts } from "./parts.ts";
 import { viewOfVersion } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -74,8 +74,8 @@ const wholeBytesMax = 256 * 1024;
 /** The maximum delay between the interruption of a response and the detection of the child's exit. */
 const endNoticedWithinMs = 500;
 
-export function createReader(parts: RowsParts): Reader & Disposable {
-  const { gateway, isolation } = parts;
+export function createReader(deps: RowsDeps): Reader & Disposable {
+  const { gateway, isolation } = deps;
   const views = new LRUCache<string, ServedView>({
     ...viewsKept,
     updateAgeOnGet: true,
@@ -92,16 +92,16 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     args: unknown,
     receive: (response: IncomingMessage, child: WatchedChild) => Promise<Attempt<Result>>,
   ): Promise<ReadResult<Result>> {
-    const opened = await openBranch(parts, at);
+    const opened = await openBranch(deps, at);
     const { table, branch } = opened;
-    const record = await requireVersion(parts, opened, at.version);
+    const record = await requireVersion(deps, opened, at.version);
     const { version, manifestName, eTag, transactionId, manifestSize = manifestBytesAssumed } = record;
     const key = JSON.stringify([table.id, table.location.uri, branch, version, manifestName, eTag, transactionId]);
     const manifest = { location: table.location, branch, name: manifestName };
-    const read = () => readContent(parts, manifest);
+    const read = () => readContent(deps, manifest);
     const content = contents.get(key) ?? (await read());
     contents.set(key, content);
-    await requireReadable(parts, content.foreign, withRole(at.caller.principal, "reader"));
+    await requireReadable(deps, content.foreign, withRole(at.caller.principal, "reader"));
     await gateway.listen();
     // The library may open the version several times, and another writer of the folder may replace its manifest.
     const requireSame = async () => {
@@ -110,8 +110,8 @@ export function createReader(parts: RowsParts): Reader & Disposable {
       throw new CatalogError("ConcurrentModification", `the manifest ${manifestName} was replaced. Retry the request`);
     };
     const pinned = toTableVersion({ location: table.location, record });
-    const view = viewOfVersion(parts, table, branch, pinned, requireSame);
-    const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
+    const view = viewOfVersion(deps, table, branch, pinned, requireSame);
+    const { libraryOptions: storageOptions } = await deps.storage.at(table.location);
     const run = async (served: ServedView, cachedManifestBytes?: number): Promise<ReadResult<Result>> => {
       const { uri, token } = served;
       const address = { uri, token, branch, version, cachedManifestBytes, storageOptions };
@@ -123,14 +123,14 @@ export function createReader(parts: RowsParts): Reader & Disposable {
         );
         return { version, result };
       } catch (error) {
-        const known = await translateFailure(parts, { table, branch, zoned: content.zoned }, error, served);
+        const known = await translateFailure(deps, { table, branch, zoned: content.zoned }, error, served);
         // The next call opens the version again, unless the caller caused the failure.
         if (served.failure !== undefined || !(known instanceof CatalogError)) views.delete(key);
         throw known;
       }
     };
     if (content.zoned.length > 0) {
-      await using plain = withPlainZones(parts, table.location, view);
+      await using plain = withPlainZones(deps, table.location, view);
       using served = gateway.serve(plain.view);
       return await run(served);
     }
@@ -143,9 +143,9 @@ export function createReader(parts: RowsParts): Reader & Disposable {
     read: (name, at, args) => send(name, at, args, async (response) => ({ result: await readJson(response) })),
     readUnrecorded: async (operation, { table, branch, staged, caller }, args) => {
       await gateway.listen();
-      using served = gateway.serve(viewOfVersion(parts, table, branch, staged));
+      using served = gateway.serve(viewOfVersion(deps, table, branch, staged));
       const { uri, token } = served;
-      const { libraryOptions: storageOptions } = await parts.storage.at(table.location);
+      const { libraryOptions: storageOptions } = await deps.storage.at(table.location);
       const address = { uri, token, branch, version: staged.version, storageOptions };
       try {
         return await isolation.run(
@@ -154,7 +154,7 @@ export function createReader(parts: RowsParts): Reader & Disposable {
           () => true,
         );
       } catch (error) {
-        throw await translateFailure(parts, { table, branch }, error, served);
+        throw await translateFailure(deps, { table, branch }, error, served);
       }
     },
     query: async (at, query) => {

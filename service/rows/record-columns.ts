@@ -1,5 +1,5 @@
 import { hasKind, mainBranch } from "@tiltyard/protocol";
-import type { StoreParts } from "../commits/parts.ts";
+import type { StoreDeps } from "../commits/deps.ts";
 import { readManifest } from "../commits/read.ts";
 import { columnPathsOf } from "../lance/manifest.ts";
 import type { Log } from "../log.ts";
@@ -13,7 +13,7 @@ const failuresMax = 50;
 const searchedManifestBytesMax = 32 * 1024 * 1024;
 
 /** Creates a function that records changed columns of placed versions. A failed table waits for the next round. */
-export function createColumnRecorder({ store, storage, log }: StoreParts & { readonly log: Log }) {
+export function createColumnRecorder({ store, storage, log }: StoreDeps & { readonly log: Log }) {
   /** A round continues after the last table of the previous one, because the same tables may fail again. */
   let after = 0;
 

@@ -1,5 +1,5 @@
 import { type ChildOptions, createChild, createCrashIsolation } from "@tiltyard/lance-worker";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { type ChangeRows, createChange } from "./change.ts";
 import { createGateway } from "./gateway.ts";
 import { createReader, type Reader } from "./reader.ts";
@@ -8,15 +8,15 @@ export interface Rows extends Reader, AsyncDisposable {
   readonly change: ChangeRows;
 }
 
-export function createRows(commitParts: CommitParts, options: ChildOptions): Rows {
+export function createRows(commitDeps: CommitDeps, options: ChildOptions): Rows {
   const gateway = createGateway();
   const shared = createChild(options);
   const isolation = createCrashIsolation(shared, createChild({ ...options, beside: shared }));
-  const parts = { ...commitParts, gateway, isolation };
-  const reader = createReader(parts);
+  const deps = { ...commitDeps, gateway, isolation };
+  const reader = createReader(deps);
   return {
     ...reader,
-    change: createChange(parts),
+    change: createChange(deps),
     [Symbol.asyncDispose]: async () => {
       await isolation[Symbol.asyncDispose]();
       reader[Symbol.dispose]();

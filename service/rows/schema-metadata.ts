@@ -1,5 +1,5 @@
 import { formatIdentifier, hasKind, requireClient } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits } from "../commits/series.ts";
 import { Manifest } from "../lance/manifest.ts";
@@ -21,7 +21,7 @@ const attemptsMax = 20;
  * metadata than allowed; ConcurrentModification after too many conflicts.
  */
 export async function commitSchemaMetadata(
-  parts: CommitParts,
+  deps: CommitDeps,
   change: BranchChange,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
@@ -29,7 +29,7 @@ export async function commitSchemaMetadata(
     for (let attempt = 1; ; attempt += 1)
       try {
         requireClient(change.caller.signal);
-        return await tryToCommit(parts, change, metadata);
+        return await tryToCommit(deps, change, metadata);
       } catch (error) {
         if (!hasKind(error, "ConcurrentModification") || attempt === attemptsMax) throw error;
       }
@@ -51,14 +51,14 @@ async function afterOthers(table: string, change: () => Promise<void>): Promise<
   }
 }
 
-async function tryToCommit(parts: CommitParts, change: BranchChange, metadata: Readonly<Record<string, string>>) {
-  const at = await openBranch(parts, change.request);
+async function tryToCommit(deps: CommitDeps, change: BranchChange, metadata: Readonly<Record<string, string>>) {
+  const at = await openBranch(deps, change.request);
   const { table, branch, folder, objects } = at;
-  const latest = await requireVersion(parts, at, undefined);
+  const latest = await requireVersion(deps, at, undefined);
 
   const uuid = crypto.randomUUID();
   // The records above the latest version may have been deleted, and their numbers are not reused.
-  const { highestVersion = latest.version } = (await findBranch(parts.store.read, at)) ?? {};
+  const { highestVersion = latest.version } = (await findBranch(deps.store.read, at)) ?? {};
   const version = highestVersion + 1;
   const replaced = { version, timestampMillis: Date.now(), uuid, metadata };
   const naming_scheme = schemeOf(latest.manifestName);
@@ -71,9 +71,9 @@ async function tryToCommit(parts: CommitParts, change: BranchChange, metadata: R
     await objects.create(manifest_path, file);
     return { transactionKey, manifest_size: file.length };
   };
-  const { transactionKey, manifest_size } = await readManifest(parts, table, latest, write, { sharedBytesMax });
+  const { transactionKey, manifest_size } = await readManifest(deps, table, latest, write, { sharedBytesMax });
   try {
-    await createCommits(parts, change, table, latest).commit({
+    await createCommits(deps, change, table, latest).commit({
       version,
       branch,
       manifest_path,

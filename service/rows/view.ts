@@ -1,5 +1,5 @@
 import { CatalogError, type TableVersion } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { openBranchOf, readVersions, requireVersion, toTableVersion } from "../commits/read.ts";
 import type { Commits, NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
@@ -8,13 +8,13 @@ import type { TableView } from "./gateway.ts";
 
 /** Returns a view of one version without commits, as the latest one. @param onOpen Fails an opening by its error. */
 export function viewOfVersion(
-  parts: CommitParts,
+  deps: CommitDeps,
   table: TableRecord,
   branch: string,
   pinned: TableVersion,
   onOpen: () => Promise<void> = async () => {},
 ): TableView {
-  const view = viewOfTable(parts, table, undefined);
+  const view = viewOfTable(deps, table, undefined);
   const isPinned = (request: { readonly branch?: string | undefined }) => branchOf(request) === branch;
   return {
     ...view,
@@ -32,14 +32,10 @@ export function viewOfVersion(
 }
 
 /** Returns a view of a table with its held-back versions. Without `commits`, it rejects commits. */
-export function viewOfTable(
-  parts: CommitParts,
-  table: TableRecord | NewTable,
-  commits: Commits | undefined,
-): TableView {
+export function viewOfTable(deps: CommitDeps, table: TableRecord | NewTable, commits: Commits | undefined): TableView {
   // For a table, the library uses the options of the description instead of those of the connection.
   const describe = async () => {
-    const { libraryOptions } = await parts.storage.at(table.location);
+    const { libraryOptions } = await deps.storage.at(table.location);
     return {
       location: table.location.uri,
       storage_options: { ...libraryOptions },
@@ -54,14 +50,14 @@ export function viewOfTable(
       const latest = commits?.held.at(-1);
       if (latest !== undefined) return { versions: [latest] };
       if (!("id" in table)) return { versions: [] };
-      const at = await openBranchOf(parts, { table, branch: branchOf(request) });
-      return readVersions(parts, at, request);
+      const at = await openBranchOf(deps, { table, branch: branchOf(request) });
+      return readVersions(deps, at, request);
     },
     describeTableVersion: async (request) => {
       const held = commits?.held.find(({ version }) => version === request.version);
       if (held !== undefined) return { version: held };
       if (!("id" in table)) throw new CatalogError("TableVersionNotFound", "the table has no version yet");
-      const record = await requireVersion(parts, { table, branch: branchOf(request) }, request.version);
+      const record = await requireVersion(deps, { table, branch: branchOf(request) }, request.version);
       return { version: toTableVersion({ location: table.location, record }) };
     },
     createTableVersion: async (request) => {

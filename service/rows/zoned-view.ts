@@ -1,5 +1,5 @@
 import { CatalogError, type TableVersion } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import { parseManifest } from "../commits/read.ts";
 import { branchOf } from "../domain/require.ts";
 import { Manifest } from "../lance/manifest.ts";
@@ -14,7 +14,7 @@ import type { TableView } from "./gateway.ts";
  *
  * @returns The view, whose copies of manifests exist until the result is disposed.
  */
-export function withPlainZones({ storage }: Pick<CommitParts, "storage">, location: Location, view: TableView) {
+export function withPlainZones({ storage }: Pick<CommitDeps, "storage">, location: Location, view: TableView) {
   /** The types of fields by id before the replacement of their zones. */
   const types = new Map<number, string>();
   const copies: string[] = [];

@@ -113,11 +113,11 @@ export function purgeOf(tableId: number) {
  * @returns The remaining retention in milliseconds if the table can still be undropped.
  */
 export async function purgeTable(
-  parts: { readonly store: Store; readonly storage: Storage; readonly dropRetentionMs: number },
+  deps: { readonly store: Store; readonly storage: Storage; readonly dropRetentionMs: number },
   subject: string,
   lease: Lease,
 ): Promise<number | undefined> {
-  const { store, storage, dropRetentionMs } = parts;
+  const { store, storage, dropRetentionMs } = deps;
   const id = Number(subject);
   const waitMs = await store.write(async (session) => {
     await noteTime(session);

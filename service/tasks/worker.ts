@@ -18,12 +18,12 @@ export type TaskHandler = (subject: string, lease: Lease) => Promise<number | un
 
 export type Worker = ReturnType<typeof createWorker>;
 
-export function createWorker(parts: {
+export function createWorker(deps: {
   readonly store: Store;
   readonly log: Log;
   readonly handlers: Readonly<Record<TaskKind, TaskHandler>>;
 }) {
-  const { store, log, handlers } = parts;
+  const { store, log, handlers } = deps;
   const running = new Set<Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
   let claiming: Promise<void> | undefined;

@@ -1,10 +1,10 @@
 import type { CrashIsolation, Deadlines } from "@tiltyard/lance-worker";
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
-import type { CommitParts } from "../commits/parts.ts";
+import type { CommitDeps } from "../commits/deps.ts";
 import type { Caller } from "../domain/transaction.ts";
 import type { Gateway } from "./gateway.ts";
 
-export interface RowsParts extends CommitParts {
+export interface RowsDeps extends CommitDeps {
   readonly gateway: Gateway;
   readonly isolation: CrashIsolation;
 }

@@ -2,12 +2,12 @@ import type { Storage } from "../storage/storage.ts";
 import type { Store } from "../store/store.ts";
 import type { LocatedVersion, VersionRecord } from "../store/versions.ts";
 
-export interface StoreParts {
+export interface StoreDeps {
   readonly store: Store;
   readonly storage: Storage;
 }
 
-export interface CommitParts extends StoreParts {
+export interface CommitDeps extends StoreDeps {
   readonly finishing: Finishing;
 }
 
