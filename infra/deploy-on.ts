@@ -10,7 +10,7 @@ import type { ExistingConfig, StackConfig } from "./config.ts";
 import { type Outputs, rayParameters, stackOutputs } from "./outputs.ts";
 import { backupsBucket } from "./settings/catalog-settings.ts";
 
-export interface Foundation {
+export interface StackDeps {
   readonly cluster: Cluster;
   /** The database of the catalog. */
   readonly database: "sqlite" | Database;
@@ -19,7 +19,7 @@ export interface Foundation {
 }
 
 /** Deploys Ray, the catalog and its runner on a cluster. */
-export function deployOn({ cluster, database, definitions }: Foundation, config: StackConfig): Outputs {
+export function deployOn({ cluster, database, definitions }: StackDeps, config: StackConfig): Outputs {
   const platform = createPlatform("ray", { cluster, definitions }, config);
   const images = rayImages("ray", config, cluster, platform);
   const rayClusters = config.runner.enabled ? Object.keys(config.runner.rayClusters) : undefined;
@@ -35,7 +35,7 @@ export function deployOn({ cluster, database, definitions }: Foundation, config:
 
 export function createPlatform(
   name: string,
-  { cluster, definitions }: Pick<Foundation, "cluster" | "definitions">,
+  { cluster, definitions }: Pick<StackDeps, "cluster" | "definitions">,
   config: StackConfig,
   options: pulumi.ComponentResourceOptions = {},
 ): RayPlatform {
@@ -51,7 +51,7 @@ export function createPlatform(
 
 export function createCatalog(
   name: string,
-  foundation: Pick<CatalogArgs, "cluster" | "platform" | "rayClusters"> & Pick<Foundation, "database">,
+  deps: Pick<CatalogArgs, "cluster" | "platform" | "rayClusters"> & Pick<StackDeps, "database">,
   config: StackConfig,
   options: pulumi.ComponentResourceOptions = {},
 ): Catalog {
@@ -59,18 +59,18 @@ export function createCatalog(
   const { deleteNamespace, monitoring } = config;
   const deletionProtection = !("deletionProtection" in config) || config.deletionProtection;
   const own = { deleteNamespace, deletionProtection, monitoring };
-  return new Catalog(name, { ...own, ...settings, ...foundation }, options);
+  return new Catalog(name, { ...own, ...settings, ...deps }, options);
 }
 
 export function createRunner(
   name: string,
-  { images, ...foundation }: Pick<RunnerArgs, "cluster" | "platform" | "catalog"> & { readonly images: RayImages },
+  { images, ...deps }: Pick<RunnerArgs, "cluster" | "platform" | "catalog"> & { readonly images: RayImages },
   config: StackConfig,
   options: pulumi.ComponentResourceOptions = {},
 ): Runner {
   const { enabled, ...settings } = config.runner;
-  const parameters = rayParameters({ config, platform: foundation.platform, images });
-  return new Runner(name, { ...foundation, parameters, ...settings }, options);
+  const parameters = rayParameters({ config, platform: deps.platform, images });
+  return new Runner(name, { ...deps, parameters, ...settings }, options);
 }
 
 /** Reads the resource definitions that the stack manages; undefined where Helm, GKE or another operator does. */

@@ -3,7 +3,7 @@ import { ExistingCluster } from "./components/existing-cluster.ts";
 import { findExistingGke } from "./components/gke/existing-gke.ts";
 import type { readDefinitions } from "./components/ray/chart-definitions.ts";
 import type { EksConfig, GkeConfig, StackConfig } from "./config.ts";
-import { deployOn, existingCluster, type Foundation, findDefinitions } from "./deploy-on.ts";
+import { deployOn, existingCluster, findDefinitions, type StackDeps } from "./deploy-on.ts";
 import { createEks, type EksCluster } from "./eks.ts";
 import { createGke, type GkeCluster } from "./gke.ts";
 import type { Outputs } from "./outputs.ts";
@@ -16,7 +16,7 @@ export async function deploy(config: StackConfig, read?: typeof readDefinitions)
 }
 
 /** A cluster, its database, and the configuration with the parts that its region offers. */
-type Created = Omit<Foundation, "definitions"> & { readonly config: StackConfig };
+type Created = Omit<StackDeps, "definitions"> & { readonly config: StackConfig };
 
 async function createCluster(config: StackConfig): Promise<Created> {
   switch (config.variant) {

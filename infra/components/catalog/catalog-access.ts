@@ -1,7 +1,7 @@
 import { catalogName } from "@tiltyard/platform";
 import { createAdmissionPolicy } from "../admission-policy.ts";
 import { createGrantedRole } from "../granted-role.ts";
-import type { CatalogPlace, Child } from "./catalog-place.ts";
+import type { CatalogDeps, Child } from "./catalog-deps.ts";
 
 /**
  * Allows clients of Ray to find the catalog's pods and to forward a port to them. The clients cannot read its secrets,
@@ -10,7 +10,7 @@ import type { CatalogPlace, Child } from "./catalog-place.ts";
  */
 export function createCatalogAccess(
   name: string,
-  { platform: { clients }, namespace }: CatalogPlace,
+  { platform: { clients }, namespace }: CatalogDeps,
   child: Child,
 ): void {
   const rules = [

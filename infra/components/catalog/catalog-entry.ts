@@ -2,7 +2,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import { catalogName, catalogPort } from "@tiltyard/platform";
 import { ownValue } from "@tiltyard/protocol";
 import type { CatalogSettings } from "../../settings/catalog-settings.ts";
-import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
+import { type CatalogDeps, type Child, metadataOf } from "./catalog-deps.ts";
 
 const healthPath = "/health/ready";
 
@@ -31,15 +31,15 @@ const annotationsOf: Readonly<Record<string, Readonly<Record<string, string>>>> 
 };
 
 /** Creates the ingress or the route for access from outside the cluster. */
-export function createCatalogEntry(name: string, place: CatalogPlace, child: Child): void {
-  const { ingress, gateway } = place.settings;
-  if (ingress !== undefined) createIngress(name, place, ingress, child);
-  if (gateway !== undefined) createRoute(name, place, gateway, child);
+export function createCatalogEntry(name: string, deps: CatalogDeps, child: Child): void {
+  const { ingress, gateway } = deps.settings;
+  if (ingress !== undefined) createIngress(name, deps, ingress, child);
+  if (gateway !== undefined) createRoute(name, deps, gateway, child);
 }
 
 function createIngress(
   name: string,
-  place: CatalogPlace,
+  deps: CatalogDeps,
   { className, host, tlsSecret, annotations }: NonNullable<CatalogSettings["ingress"]>,
   child: Child,
 ): void {
@@ -50,7 +50,7 @@ function createIngress(
   new kubernetes.networking.v1.Ingress(
     name,
     {
-      metadata: { ...metadataOf(place), annotations: { ...ownValue(annotationsOf, className), ...annotations } },
+      metadata: { ...metadataOf(deps), annotations: { ...ownValue(annotationsOf, className), ...annotations } },
       spec: {
         ...(!isGce && { ingressClassName: className }),
         ...(hasTls && { tls: [{ hosts: [host], ...(tlsSecret !== undefined && { secretName: tlsSecret }) }] }),
@@ -64,11 +64,11 @@ function createIngress(
 /** Creates a route of Gateway API for an existing gateway. */
 function createRoute(
   name: string,
-  place: CatalogPlace,
+  deps: CatalogDeps,
   { host, name: gatewayName, namespace, sectionName }: NonNullable<CatalogSettings["gateway"]>,
   child: Child,
 ): void {
-  const metadata = metadataOf(place);
+  const metadata = metadataOf(deps);
   new kubernetes.apiextensions.CustomResource(
     `${name}-route`,
     {
@@ -83,7 +83,7 @@ function createRoute(
     },
     child,
   );
-  if (!place.cluster.services.hasGkeGateways) return;
+  if (!deps.cluster.services.hasGkeGateways) return;
   new kubernetes.apiextensions.CustomResource(
     `${name}-health-check`,
     {

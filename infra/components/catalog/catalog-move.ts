@@ -1,7 +1,7 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogName } from "@tiltyard/platform";
-import type { CatalogPlace, Child } from "./catalog-place.ts";
+import type { CatalogDeps, Child } from "./catalog-deps.ts";
 import { baseContainer, basePodSpec, type CatalogPodArgs } from "./catalog-pod.ts";
 import { dataVolume } from "./pod-parts.ts";
 
@@ -17,25 +17,25 @@ const attemptsMax = 10;
  */
 export function createMove(
   name: string,
-  place: CatalogPlace,
+  deps: CatalogDeps,
   { pod, claimName }: { readonly pod: CatalogPodArgs; readonly claimName: pulumi.Input<string> },
   child: Child,
 ): kubernetes.batch.v1.Job {
   return new kubernetes.batch.v1.Job(
     `${name}-move`,
     {
-      metadata: { name: moveName, namespace: place.namespace, labels: moveLabels },
+      metadata: { name: moveName, namespace: deps.namespace, labels: moveLabels },
       spec: {
         backoffLimit: attemptsMax,
         template: {
           metadata: { labels: moveLabels },
           spec: {
-            ...basePodSpec(place, pod),
+            ...basePodSpec(deps, pod),
             restartPolicy: "Never",
             containers: [
               {
                 name: "move",
-                ...baseContainer(place, pod),
+                ...baseContainer(deps, pod),
                 args: ["move", dataVolume.databaseFile],
                 volumeMounts: [
                   { name: dataVolume.name, mountPath: dataVolume.path },

@@ -5,9 +5,9 @@ import { ownValue } from "@tiltyard/protocol";
 import { hasSqliteVolume } from "../../settings/catalog-settings.ts";
 import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
+import { type CatalogDeps, type Child, metadataOf, podsServiceName } from "./catalog-deps.ts";
 import { createCatalogEntry } from "./catalog-entry.ts";
 import { moveLabels } from "./catalog-move.ts";
-import { type CatalogPlace, type Child, metadataOf, podsServiceName } from "./catalog-place.ts";
 
 /** The key of the addresses of a cloud's gateways. */
 const gatewayClass = "gateway";
@@ -24,45 +24,45 @@ const solver = { labels: { "acme.cert-manager.io/http01-solver": "true" }, port:
  */
 export function createCatalogNetwork(
   name: string,
-  place: CatalogPlace,
+  deps: CatalogDeps,
   databaseUrl: pulumi.Input<string> | undefined,
   child: Child,
 ): void {
   new kubernetes.core.v1.Service(
     name,
     {
-      metadata: metadataOf(place),
+      metadata: metadataOf(deps),
       spec: { selector: catalogLabels, ports: [{ name: "http", port: catalogPort, targetPort: "http" }] },
     },
     child,
   );
   // A stateful set names its pods by a service without an address.
-  if (hasSqliteVolume(place.settings))
+  if (hasSqliteVolume(deps.settings))
     new kubernetes.core.v1.Service(
       `${name}-pods`,
       {
-        metadata: { ...metadataOf(place), name: podsServiceName },
+        metadata: { ...metadataOf(deps), name: podsServiceName },
         spec: { clusterIP: "None", selector: catalogLabels, ports: [{ name: "http", port: catalogPort }] },
       },
       child,
     );
-  const egress = egressOf(place, databaseUrl);
-  createPolicy(name, place, egress, child);
-  if (place.settings.moveFrom !== undefined) {
+  const egress = egressOf(deps, databaseUrl);
+  createPolicy(name, deps, egress, child);
+  if (deps.settings.moveFrom !== undefined) {
     const spec = { podSelector: { matchLabels: moveLabels }, policyTypes: ["Egress"], egress };
-    const metadata = { name: `${catalogName}-move`, namespace: place.namespace, labels: moveLabels };
+    const metadata = { name: `${catalogName}-move`, namespace: deps.namespace, labels: moveLabels };
     new kubernetes.networking.v1.NetworkPolicy(`${name}-move`, { metadata, spec }, child);
   }
-  if (place.settings.ingress !== undefined || place.settings.gateway !== undefined) {
+  if (deps.settings.ingress !== undefined || deps.settings.gateway !== undefined) {
     const ingress = [{ ports: [tcp(solver.port)] }];
     const spec = { podSelector: { matchLabels: solver.labels }, policyTypes: ["Ingress"], ingress };
-    const metadata = { name: "acme-http01-solver", namespace: place.namespace };
+    const metadata = { name: "acme-http01-solver", namespace: deps.namespace };
     new kubernetes.networking.v1.NetworkPolicy(`${name}-solver`, { metadata, spec }, child);
   }
-  createCatalogEntry(name, place, child);
+  createCatalogEntry(name, deps, child);
 }
 
-function egressOf({ settings }: CatalogPlace, databaseUrl: pulumi.Input<string> | undefined) {
+function egressOf({ settings }: CatalogDeps, databaseUrl: pulumi.Input<string> | undefined) {
   const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
   return [
     toNameServers,
@@ -72,8 +72,8 @@ function egressOf({ settings }: CatalogPlace, databaseUrl: pulumi.Input<string> 
   ];
 }
 
-function createPolicy(name: string, place: CatalogPlace, egress: ReturnType<typeof egressOf>, child: Child): void {
-  const { cluster, platform, settings, monitoring } = place;
+function createPolicy(name: string, deps: CatalogDeps, egress: ReturnType<typeof egressOf>, child: Child): void {
+  const { cluster, platform, settings, monitoring } = deps;
   const { allowedNamespaces, gateway, ingress } = settings;
   const gatewayNamespaces = gateway === undefined ? [] : [gateway.namespace];
   const callers = [...collectorNamespaces(monitoring), ...gatewayNamespaces, ...allowedNamespaces];
@@ -86,7 +86,7 @@ function createPolicy(name: string, place: CatalogPlace, egress: ReturnType<type
   new kubernetes.networking.v1.NetworkPolicy(
     name,
     {
-      metadata: metadataOf(place),
+      metadata: metadataOf(deps),
       spec: {
         podSelector: { matchLabels: catalogLabels },
         policyTypes: ["Ingress", "Egress"],

@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { catalogContainer, catalogPort } from "@tiltyard/platform";
 import { placedOn } from "../../node-pools.ts";
 import { fileFolder } from "../../settings/setting-types.ts";
-import type { CatalogPlace } from "./catalog-place.ts";
+import type { CatalogDeps } from "./catalog-deps.ts";
 import type { Litestream } from "./litestream.ts";
 import { containerSecurity, dataVolume, secretsOf, userId } from "./pod-parts.ts";
 
@@ -26,7 +26,7 @@ export interface CatalogPodArgs {
 type PodSpec = kubernetes.types.input.core.v1.PodSpec;
 
 /** Returns the common part of all pods with the catalog's image: their account, node and user. */
-export function basePodSpec({ cluster, platform }: CatalogPlace, { serviceAccount }: CatalogPodArgs) {
+export function basePodSpec({ cluster, platform }: CatalogDeps, { serviceAccount }: CatalogPodArgs) {
   return {
     serviceAccountName: serviceAccount,
     automountServiceAccountToken: false,
@@ -46,11 +46,11 @@ export function basePodSpec({ cluster, platform }: CatalogPlace, { serviceAccoun
 }
 
 /** Returns the common part of all containers with the catalog's image: their settings, secrets and resources. */
-export function baseContainer(place: CatalogPlace, args: CatalogPodArgs) {
-  const { resources, environmentSecret } = place.settings;
+export function baseContainer(deps: CatalogDeps, args: CatalogPodArgs) {
+  const { resources, environmentSecret } = deps.settings;
   return {
     image: args.image,
-    env: environment(place, args),
+    env: environment(deps, args),
     envFrom: secretsOf(args.secret, environmentSecret),
     securityContext: containerSecurity,
     resources: {
@@ -62,20 +62,20 @@ export function baseContainer(place: CatalogPlace, args: CatalogPodArgs) {
 }
 
 /** Returns the pod of the catalog. Only its volumes depend on the kind of the database. */
-export function catalogPodSpec(place: CatalogPlace, args: CatalogPodArgs) {
-  const { cluster, settings } = place;
+export function catalogPodSpec(deps: CatalogDeps, args: CatalogPodArgs) {
+  const { cluster, settings } = deps;
   const isSqlite = settings.database === "sqlite";
   const { litestream } = args;
   const keys = secretsKeysOf(args.secretsKeys);
   const dataMount = { name: dataVolume.name, mountPath: dataVolume.path };
   return {
-    ...basePodSpec(place, args),
+    ...basePodSpec(deps, args),
     terminationGracePeriodSeconds: stopSeconds,
     ...(isSqlite && litestream !== undefined && { initContainers: [litestream.restore, litestream.replicate] }),
     containers: [
       {
         name: catalogContainer,
-        ...baseContainer(place, args),
+        ...baseContainer(deps, args),
         ports: [{ name: "http", containerPort: catalogPort }],
         startupProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 2, failureThreshold: 60 },
         livenessProbe: { httpGet: { path: "/health/live", port: "http" }, periodSeconds: 10, timeoutSeconds: 5 },
@@ -121,10 +121,10 @@ function secretsKeysOf(secretName: pulumi.Input<string>) {
 
 /** Returns the public settings of the catalog (docs/reference/settings.md). */
 function environment(
-  place: CatalogPlace,
+  deps: CatalogDeps,
   { vendingRole }: CatalogPodArgs,
 ): { name: string; value: pulumi.Input<string> }[] {
-  const { cluster, platform, settings, rayClusters } = place;
+  const { cluster, platform, settings, rayClusters } = deps;
   const { oidc } = settings;
   const variables: Record<string, pulumi.Input<string> | undefined> = {
     TILTYARD_HOST: "0.0.0.0",

@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels, catalogName } from "@tiltyard/platform";
 import type { CreationCheck } from "../cluster-provider.ts";
 import { command, stackId, stackLabel } from "../ownership.ts";
-import { type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
+import { type CatalogDeps, type Child, metadataOf } from "./catalog-deps.ts";
 
 const released = "catalog.keepVolume: false lets the catalog start without it";
 
@@ -11,13 +11,13 @@ const released = "catalog.keepVolume: false lets the catalog start without it";
  * Creates the volume of SQLite, which contains the whole catalog. It is not a template of the stateful set, because
  * templates cannot change and a volume may need to grow.
  */
-export function createVolume(name: string, place: CatalogPlace, child: Child): pulumi.Output<string> {
-  const { cluster, settings, deletionProtection } = place;
+export function createVolume(name: string, deps: CatalogDeps, child: Child): pulumi.Output<string> {
+  const { cluster, settings, deletionProtection } = deps;
   return new kubernetes.core.v1.PersistentVolumeClaim(
     `${name}-data`,
     {
       metadata: {
-        ...metadataOf(place),
+        ...metadataOf(deps),
         // The claim is bound only when its pod has a node, so waiting for it here would never end.
         annotations: { "pulumi.com/skipAwait": "true" },
       },
@@ -31,7 +31,7 @@ export function createVolume(name: string, place: CatalogPlace, child: Child): p
       ...child,
       protect: cluster.isOwn && deletionProtection && settings.keepVolume,
       retainOnDelete: !cluster.isOwn && settings.keepVolume,
-      hooks: { beforeCreate: [cluster.kubernetes.beforeCreate(`${name}-volume`, refuseSecondVolume(place))] },
+      hooks: { beforeCreate: [cluster.kubernetes.beforeCreate(`${name}-volume`, refuseSecondVolume(deps))] },
       // The volume keeps its original class.
       ignoreChanges: ["spec.storageClassName"],
     },
@@ -39,21 +39,21 @@ export function createVolume(name: string, place: CatalogPlace, child: Child): p
 }
 
 /** Returns the options of pods with PostgreSQL, which must not start while the records are elsewhere. */
-export function afterVolume(name: string, place: CatalogPlace, child: Child): Child {
-  const { cluster, settings } = place;
+export function afterVolume(name: string, deps: CatalogDeps, child: Child): Child {
+  const { cluster, settings } = deps;
   if (settings.moveFrom !== undefined || !settings.keepVolume) return child;
-  const check = cluster.kubernetes.beforeCreate(`${name}-no-volume`, refuseEmptyCatalog(place));
+  const check = cluster.kubernetes.beforeCreate(`${name}-no-volume`, refuseEmptyCatalog(deps));
   return { ...child, hooks: { beforeCreate: [check] } };
 }
 
 /** Returns the options of the pod with SQLite, which must not start while PostgreSQL has the records. */
-export function beforeSqlite(name: string, place: CatalogPlace, child: Child): Child {
-  const check = place.cluster.kubernetes.beforeCreate(`${name}-no-postgres`, refuseOlderCatalog(place));
+export function beforeSqlite(name: string, deps: CatalogDeps, child: Child): Child {
+  const check = deps.cluster.kubernetes.beforeCreate(`${name}-no-postgres`, refuseOlderCatalog(deps));
   // The stateful set exists already, without pods, while `moveFrom` is set.
   return { ...child, hooks: { beforeCreate: [check], beforeUpdate: [check] } };
 }
 
-function refuseOlderCatalog({ namespace }: CatalogPlace): CreationCheck {
+function refuseOlderCatalog({ namespace }: CatalogDeps): CreationCheck {
   return async (live) => {
     const found = await live.find("apps/v1", "Deployment", catalogName, namespace);
     if (found === undefined) return;
@@ -64,7 +64,7 @@ function refuseOlderCatalog({ namespace }: CatalogPlace): CreationCheck {
   };
 }
 
-function refuseEmptyCatalog({ namespace }: CatalogPlace): CreationCheck {
+function refuseEmptyCatalog({ namespace }: CatalogDeps): CreationCheck {
   return async (live) => {
     if ((await live.find("v1", "PersistentVolumeClaim", catalogName, namespace)) === undefined) return;
     throw new Error(
@@ -80,7 +80,7 @@ export function refuseSecondVolume({
   settings,
 }: {
   readonly namespace: string;
-  readonly settings: Pick<CatalogPlace["settings"], "keepVolume">;
+  readonly settings: Pick<CatalogDeps["settings"], "keepVolume">;
 }): CreationCheck {
   return async (live) => {
     if (!settings.keepVolume) return;

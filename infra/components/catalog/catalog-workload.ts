@@ -1,26 +1,26 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels } from "@tiltyard/platform";
+import { type CatalogDeps, type Child, metadataOf, podsServiceName } from "./catalog-deps.ts";
 import { createMove } from "./catalog-move.ts";
-import { type CatalogPlace, type Child, metadataOf, podsServiceName } from "./catalog-place.ts";
 import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";
 import { afterVolume, beforeSqlite, createVolume } from "./catalog-volume.ts";
 import { dataVolume } from "./pod-parts.ts";
 
 /** Creates the pods of the catalog: one with a volume, or several with PostgreSQL. */
-export function createCatalogWorkload(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child): void {
-  const { database, moveFrom } = place.settings;
+export function createCatalogWorkload(name: string, deps: CatalogDeps, pod: CatalogPodArgs, child: Child): void {
+  const { database, moveFrom } = deps.settings;
   if (database === "sqlite") {
-    const claimName = createVolume(name, place, child);
-    createStatefulSet(name, { place, pod, claimName, replicas: 1 }, beforeSqlite(name, place, child));
+    const claimName = createVolume(name, deps, child);
+    createStatefulSet(name, { deps, pod, claimName, replicas: 1 }, beforeSqlite(name, deps, child));
   } else {
-    const moved = moveFrom === undefined ? [] : [createMoveFromSqlite(name, place, pod, child)];
-    createDeployment(name, place, pod, dependingOn(moved, afterVolume(name, place, child)));
+    const moved = moveFrom === undefined ? [] : [createMoveFromSqlite(name, deps, pod, child)];
+    createDeployment(name, deps, pod, dependingOn(moved, afterVolume(name, deps, child)));
   }
   new kubernetes.policy.v1.PodDisruptionBudget(
     name,
     {
-      metadata: metadataOf(place),
+      metadata: metadataOf(deps),
       // A pod that is not ready serves no client, so it must not block the drain of its node.
       spec: {
         maxUnavailable: 1,
@@ -33,11 +33,11 @@ export function createCatalogWorkload(name: string, place: CatalogPlace, pod: Ca
 }
 
 /** Stops the catalog on SQLite and then copies its volume, which remains. */
-function createMoveFromSqlite(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child) {
-  const claimName = createVolume(name, place, child);
-  const onSqlite: CatalogPlace = { ...place, settings: { ...place.settings, database: "sqlite" } };
-  const stopped = createStatefulSet(name, { place: onSqlite, pod, claimName, replicas: 0 }, child);
-  return createMove(name, place, { pod, claimName }, dependingOn([stopped], child));
+function createMoveFromSqlite(name: string, deps: CatalogDeps, pod: CatalogPodArgs, child: Child) {
+  const claimName = createVolume(name, deps, child);
+  const onSqlite: CatalogDeps = { ...deps, settings: { ...deps.settings, database: "sqlite" } };
+  const stopped = createStatefulSet(name, { deps: onSqlite, pod, claimName, replicas: 0 }, child);
+  return createMove(name, deps, { pod, claimName }, dependingOn([stopped], child));
 }
 
 function dependingOn(resources: readonly pulumi.Resource[], child: Child): Child {
@@ -45,7 +45,7 @@ function dependingOn(resources: readonly pulumi.Resource[], child: Child): Child
 }
 
 interface StatefulSetArgs {
-  readonly place: CatalogPlace;
+  readonly deps: CatalogDeps;
   readonly pod: CatalogPodArgs;
   readonly claimName: pulumi.Output<string>;
   readonly replicas: 0 | 1;
@@ -53,14 +53,14 @@ interface StatefulSetArgs {
 
 function createStatefulSet(
   name: string,
-  { place, pod, claimName, replicas }: StatefulSetArgs,
+  { deps, pod, claimName, replicas }: StatefulSetArgs,
   child: Child,
 ): kubernetes.apps.v1.StatefulSet {
-  const spec = catalogPodSpec(place, pod);
+  const spec = catalogPodSpec(deps, pod);
   return new kubernetes.apps.v1.StatefulSet(
     name,
     {
-      metadata: metadataOf(place),
+      metadata: metadataOf(deps),
       spec: {
         serviceName: podsServiceName,
         replicas,
@@ -80,19 +80,19 @@ function createStatefulSet(
   );
 }
 
-function createDeployment(name: string, place: CatalogPlace, pod: CatalogPodArgs, child: Child): void {
+function createDeployment(name: string, deps: CatalogDeps, pod: CatalogPodArgs, child: Child): void {
   new kubernetes.apps.v1.Deployment(
     name,
     {
-      metadata: metadataOf(place),
+      metadata: metadataOf(deps),
       spec: {
-        replicas: place.settings.replicas ?? 2,
+        replicas: deps.settings.replicas ?? 2,
         selector: { matchLabels: catalogLabels },
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
         template: {
           metadata: { labels: catalogLabels },
           spec: {
-            ...catalogPodSpec(place, pod),
+            ...catalogPodSpec(deps, pod),
             topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({
               topologyKey,
               maxSkew: 1,

@@ -10,9 +10,9 @@ import { buildImage } from "../image-build.ts";
 import { createNamespace } from "../namespace.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
 import { createCatalogAccess } from "./catalog-access.ts";
+import { type CatalogDeps, type CatalogOptions, type Child, metadataOf } from "./catalog-deps.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
-import { type CatalogOptions, type CatalogPlace, type Child, metadataOf } from "./catalog-place.ts";
 import { secretsKeysFile } from "./catalog-pod.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
@@ -87,7 +87,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
     this.apiKey = createKey(`${name}-key`, this);
     this.runnerKey = createKey(`${name}-runner-key`, this);
 
-    const place = {
+    const deps = {
       cluster,
       platform,
       settings,
@@ -99,27 +99,27 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
     const enforce = "restricted";
     const ownNamespace = createNamespace(
       name,
-      { ...place, enforce, denied: ["Ingress", "Egress"], deleteNamespace },
+      { ...deps, enforce, denied: ["Ingress", "Egress"], deleteNamespace },
       this,
     );
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [ownNamespace, ...platform.priorities] };
     const { database } = settings;
     const databaseUrl = database === "sqlite" ? undefined : pulumi.secret(database.url);
-    this.image = imageOf(name, place, this);
+    this.image = imageOf(name, deps, this);
     const identity = cluster.services.createIdentity("catalog", { namespace: this.namespace, name: catalogName });
     const backups = settings.litestream === false ? undefined : cluster.services.createBackups(identity);
     const pod = {
       image: this.image,
-      serviceAccount: createServiceAccount(name, place, identity, child),
+      serviceAccount: createServiceAccount(name, deps, identity, child),
       vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
-      secret: createSecret(name, place, this, databaseUrl, child),
-      secretsKeys: settings.secretsKeySecret ?? createSecretsKeys(name, place, this, child),
-      litestream: backups && createLitestream(name, place, backups, child),
+      secret: createSecret(name, deps, this, databaseUrl, child),
+      secretsKeys: settings.secretsKeySecret ?? createSecretsKeys(name, deps, this, child),
+      litestream: backups && createLitestream(name, deps, backups, child),
     };
-    createCatalogWorkload(name, place, pod, child);
-    createCatalogNetwork(name, place, databaseUrl, child);
-    createCatalogMonitoring(name, place, child);
-    createCatalogAccess(`${name}-client`, place, child);
+    createCatalogWorkload(name, deps, pod, child);
+    createCatalogNetwork(name, deps, databaseUrl, child);
+    createCatalogMonitoring(name, deps, child);
+    createCatalogAccess(`${name}-client`, deps, child);
     this.backupsUri = backups?.uri;
     this.registerOutputs();
   }
@@ -133,7 +133,7 @@ function createKey(name: string, parent: pulumi.Resource): pulumi.Output<string>
   return pulumi.secret(new random.RandomPassword(name, { length: 48, special: false }, { parent }).result);
 }
 
-function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulumi.Resource) {
+function imageOf(name: string, { cluster, settings }: CatalogDeps, parent: pulumi.Resource) {
   if (settings.image !== undefined) return pulumi.output(cluster.services.cachedImage(settings.image));
   const repository = cluster.services.createImageRepository("tiltyard-catalog");
   if (repository === undefined)
@@ -145,13 +145,13 @@ function imageOf(name: string, { cluster, settings }: CatalogPlace, parent: pulu
 /** Creates a separate account, because the catalog needs the bucket but no rights in Kubernetes. */
 function createServiceAccount(
   name: string,
-  place: CatalogPlace,
+  deps: CatalogDeps,
   { annotations }: PodIdentity,
   child: Child,
 ): pulumi.Output<string> {
   return new kubernetes.core.v1.ServiceAccount(
     name,
-    { metadata: { ...metadataOf(place), annotations }, automountServiceAccountToken: false },
+    { metadata: { ...metadataOf(deps), annotations }, automountServiceAccountToken: false },
     child,
   ).metadata.name;
 }
@@ -159,7 +159,7 @@ function createServiceAccount(
 /** Creates the keys of the secrets of Functions. Different ids create a new secret and thus new pods. */
 function createSecretsKeys(
   name: string,
-  { namespace, settings }: CatalogPlace,
+  { namespace, settings }: CatalogDeps,
   parent: pulumi.Resource,
   child: Child,
 ): pulumi.Output<string> {
@@ -176,7 +176,7 @@ function createSecretsKeys(
 /** Creates the secret variables. Different values create a new secret and thus new pods. */
 function createSecret(
   name: string,
-  { namespace }: CatalogPlace,
+  { namespace }: CatalogDeps,
   { apiKey, runnerKey }: Pick<Catalog, "apiKey" | "runnerKey">,
   databaseUrl: pulumi.Input<string> | undefined,
   child: Child,

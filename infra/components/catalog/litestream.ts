@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels } from "@tiltyard/platform";
 import type { Backups } from "../../cluster.ts";
 import { versions } from "../../versions.ts";
-import type { CatalogPlace, Child } from "./catalog-place.ts";
+import type { CatalogDeps, Child } from "./catalog-deps.ts";
 import { containerSecurity, dataVolume, secretsOf } from "./pod-parts.ts";
 
 const image = `litestream/litestream:${versions.litestream}`;
@@ -26,9 +26,9 @@ type Container = kubernetes.types.input.core.v1.Container;
  * Creates the settings of Litestream, which copies every change to the bucket while the catalog runs. Before the
  * catalog starts, a lost volume is restored from the bucket. A volume with a database and a new stack stay unchanged.
  */
-export function createLitestream(name: string, place: CatalogPlace, backups: Backups, child: Child): Litestream {
-  const configMap = createSettings(name, place, backups, child);
-  const container = (role: string, args: string[]) => containerOf(role, args, place);
+export function createLitestream(name: string, deps: CatalogDeps, backups: Backups, child: Child): Litestream {
+  const configMap = createSettings(name, deps, backups, child);
+  const container = (role: string, args: string[]) => containerOf(role, args, deps);
   const config = ["-config", `${settingsFolder}/${settingsFile}`];
   const onlyIfLost = ["-if-db-not-exists", "-if-replica-exists", dataVolume.databaseFile];
   return {
@@ -40,7 +40,7 @@ export function createLitestream(name: string, place: CatalogPlace, backups: Bac
 
 function createSettings(
   name: string,
-  { namespace }: CatalogPlace,
+  { namespace }: CatalogDeps,
   { uri, region }: Backups,
   child: Child,
 ): pulumi.Output<string> {
@@ -72,7 +72,7 @@ function onS3(region: string | undefined) {
   return { region: region ?? "${AWS_REGION}", endpoint: "${AWS_ENDPOINT_URL}" };
 }
 
-function containerOf(name: string, args: string[], { cluster, settings }: CatalogPlace): Container {
+function containerOf(name: string, args: string[], { cluster, settings }: CatalogDeps): Container {
   return {
     name,
     image: cluster.services.cachedImage(image),

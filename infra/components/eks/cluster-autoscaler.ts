@@ -4,7 +4,7 @@ import { identityAnnotations } from "@tiltyard/platform";
 import { placedOn } from "../../node-pools.ts";
 import { merged } from "../../settings/chart-values.ts";
 import { autoscalerVersion, charts, versions } from "../../versions.ts";
-import type { AddonContext } from "./eks-addons.ts";
+import type { AddonDeps } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";
 import { createRole } from "./iam-role.ts";
 import type { NodeGroup } from "./node-group.ts";
@@ -19,15 +19,15 @@ const serviceAccount = "cluster-autoscaler";
  *
  * @returns The resources that must exist as long as the nodes.
  */
-export function createAutoscaler(name: string, context: AddonContext, groups: readonly NodeGroup[]): pulumi.Resource[] {
-  const { config, account, cluster, parent } = context;
+export function createAutoscaler(name: string, deps: AddonDeps, groups: readonly NodeGroup[]): pulumi.Resource[] {
+  const { config, account, cluster, parent } = deps;
   const { role, policies } = createRole(
     name,
     {
       partition: account.partition,
       clusterName: config.clusterName,
       description: "scales node groups",
-      trust: context.oidcProvider.apply((provider) => trustServiceAccount(provider, "kube-system", serviceAccount)),
+      trust: deps.oidcProvider.apply((provider) => trustServiceAccount(provider, "kube-system", serviceAccount)),
       policy: cluster.arn.apply((clusterArn) => policyOf(...autoscalerStatements({ config, account, clusterArn }))),
     },
     parent,
@@ -43,7 +43,7 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
           awsRegion: config.region,
           autoscalingGroups: groups.map(({ limits }) => limits),
           image: {
-            repository: context.services.cachedImage("registry.k8s.io/autoscaling/cluster-autoscaler"),
+            repository: deps.services.cachedImage("registry.k8s.io/autoscaling/cluster-autoscaler"),
             tag: cluster.version.apply((version) => `v${autoscalerVersion(version)}`),
           },
           fullnameOverride: serviceAccount,
@@ -66,7 +66,7 @@ export function createAutoscaler(name: string, context: AddonContext, groups: re
         config.chartValues.clusterAutoscaler,
       ),
     },
-    { parent, provider: context.kubernetes, dependsOn: [...policies, ...groups] },
+    { parent, provider: deps.kubernetes, dependsOn: [...policies, ...groups] },
   );
   return [chart];
 }

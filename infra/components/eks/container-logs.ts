@@ -1,5 +1,5 @@
 import * as aws from "@pulumi/aws";
-import { type AddonContext, createAddon } from "./eks-addons.ts";
+import { type AddonDeps, createAddon } from "./eks-addons.ts";
 import { createRole } from "./iam-role.ts";
 import type { NodeGroup } from "./node-group.ts";
 import { trustServiceAccount } from "./policies.ts";
@@ -12,8 +12,8 @@ const logKinds = ["application", "dataplane", "host"] as const;
  * Creates CloudWatch's agent, which stores the output of containers, because EKS itself does not. The log groups are
  * created here because the agent would create them without a retention period.
  */
-export function createContainerLogs(name: string, context: AddonContext, groups: readonly NodeGroup[]): void {
-  const { config, account, oidcProvider, parent } = context;
+export function createContainerLogs(name: string, deps: AddonDeps, groups: readonly NodeGroup[]): void {
+  const { config, account, oidcProvider, parent } = deps;
   if (!config.rayLogs) return;
   const logs = logKinds.map(
     (kind) =>
@@ -42,5 +42,5 @@ export function createContainerLogs(name: string, context: AddonContext, groups:
     manager: { applicationSignals: { autoMonitor: { monitorAllServices: false } } },
   };
   const more = { serviceAccountRoleArn: role.arn, configurationValues: JSON.stringify(settings) };
-  createAddon(name, "amazon-cloudwatch-observability", more, context, [...groups, ...policies, ...logs]);
+  createAddon(name, "amazon-cloudwatch-observability", more, deps, [...groups, ...policies, ...logs]);
 }

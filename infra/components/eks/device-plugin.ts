@@ -2,13 +2,13 @@ import * as kubernetes from "@pulumi/kubernetes";
 import { roleLabels } from "../../node-pools.ts";
 import { merged } from "../../settings/chart-values.ts";
 import { charts, versions } from "../../versions.ts";
-import type { AddonContext } from "./eks-addons.ts";
+import type { AddonDeps } from "./eks-addons.ts";
 import { release } from "./helm-release.ts";
 import type { NodeGroup } from "./node-group.ts";
 
 /** Creates the device plugin that lets pods request GPUs, if a pool has any. */
-export function createDevicePlugin(name: string, context: AddonContext, groups: readonly NodeGroup[]): void {
-  const { config } = context;
+export function createDevicePlugin(name: string, deps: AddonDeps, groups: readonly NodeGroup[]): void {
+  const { config } = deps;
   const pools = config.nodePools.filter(({ gpus }) => gpus > 0);
   if (pools.length === 0) return;
   const taints = pools.flatMap((pool) => pool.taints);
@@ -36,6 +36,6 @@ export function createDevicePlugin(name: string, context: AddonContext, groups: 
         config.chartValues.nvidiaDevicePlugin,
       ),
     },
-    { parent: context.parent, provider: context.kubernetes, dependsOn: [...groups] },
+    { parent: deps.parent, provider: deps.kubernetes, dependsOn: [...groups] },
   );
 }

@@ -11,7 +11,7 @@ import type { NodeGroup } from "./node-group.ts";
 import { policyOf, trustServiceAccount } from "./policies.ts";
 
 /** The cluster and the services that add-ons need. */
-export interface AddonContext {
+export interface AddonDeps {
   readonly config: EksConfig;
   readonly account: EksAccount;
   readonly services: CloudServices;
@@ -29,13 +29,13 @@ export interface AddonContext {
 export const storageClassName = "gp3-encrypted";
 
 /** Creates DNS in the version that belongs to that of Kubernetes. */
-export function createDns(name: string, context: AddonContext, nodes: readonly NodeGroup[]): void {
-  createAddon(name, "coredns", {}, context, nodes);
+export function createDns(name: string, deps: AddonDeps, nodes: readonly NodeGroup[]): void {
+  createAddon(name, "coredns", {}, deps, nodes);
 }
 
 /** Creates the agent that reports broken nodes, such as those with a broken GPU, so that EKS repairs them. */
-export function createNodeMonitoring(name: string, context: AddonContext, nodes: readonly NodeGroup[]): void {
-  createAddon(name, "eks-node-monitoring-agent", {}, context, nodes);
+export function createNodeMonitoring(name: string, deps: AddonDeps, nodes: readonly NodeGroup[]): void {
+  createAddon(name, "eks-node-monitoring-agent", {}, deps, nodes);
 }
 
 /**
@@ -43,22 +43,22 @@ export function createNodeMonitoring(name: string, context: AddonContext, nodes:
  * driver runs until its nodes are deleted, and its rights outlive the nodes, because the volumes of the last pods are
  * deleted in between.
  */
-export function createVolumes(name: string, context: AddonContext) {
-  const { clusterName, encryptionKey, tags } = context.config;
+export function createVolumes(name: string, deps: AddonDeps) {
+  const { clusterName, encryptionKey, tags } = deps.config;
   const { role, policies } = createRole(
     name,
     {
-      partition: context.account.partition,
+      partition: deps.account.partition,
       clusterName,
       description: "creates and attaches volumes",
-      trust: context.oidcProvider.apply((provider) =>
+      trust: deps.oidcProvider.apply((provider) =>
         trustServiceAccount(provider, "kube-system", "ebs-csi-controller-sa"),
       ),
       // The second version of the policy is limited to the volumes that the driver created.
       managedPolicies: ["AmazonEBSCSIDriverPolicyV2"],
       ...(encryptionKey !== undefined && { policy: policyOf(...useKeyForDisks(encryptionKey)) }),
     },
-    context.parent,
+    deps.parent,
   );
   return {
     /** The resources that must outlive the nodes. */
@@ -68,7 +68,7 @@ export function createVolumes(name: string, context: AddonContext) {
         name,
         "aws-ebs-csi-driver",
         { serviceAccountRoleArn: role.arn, preserve: true, ...taggingVolumes(tags) },
-        context,
+        deps,
         nodes,
       ),
     createClass: (driver: aws.eks.Addon) =>
@@ -88,9 +88,9 @@ export function createVolumes(name: string, context: AddonContext) {
           allowVolumeExpansion: true,
           reclaimPolicy: "Delete",
         },
-        context.kubernetes.owned("cluster", {
-          parent: context.parent,
-          provider: context.kubernetes,
+        deps.kubernetes.owned("cluster", {
+          parent: deps.parent,
+          provider: deps.kubernetes,
           dependsOn: [driver],
         }),
       ),
@@ -120,7 +120,7 @@ export function createAddon(
   name: string,
   addonName: string,
   more: Pick<aws.eks.AddonArgs, "serviceAccountRoleArn" | "preserve" | "configurationValues">,
-  { cluster, parent }: AddonContext,
+  { cluster, parent }: AddonDeps,
   needs: readonly pulumi.Resource[],
 ): aws.eks.Addon {
   return new aws.eks.Addon(

@@ -8,12 +8,12 @@ import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
 import type { EksAccount } from "./eks-account.ts";
-import { type AddonContext, createDns, createNodeMonitoring, createVolumes, storageClassName } from "./eks-addons.ts";
+import { type AddonDeps, createDns, createNodeMonitoring, createVolumes, storageClassName } from "./eks-addons.ts";
 import { createControlPlane, kubeconfigOf } from "./eks-control-plane.ts";
 import { createRds } from "./eks-database.ts";
 import { grantKeyToNodes } from "./eks-encryption.ts";
 import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
-import { createAdminRole, createClientRole, createNodeRole, createTeamRole, type RoleContext } from "./eks-roles.ts";
+import { createAdminRole, createClientRole, createNodeRole, createTeamRole, type RoleDeps } from "./eks-roles.ts";
 import { EksServices } from "./eks-services.ts";
 import type { EksZones } from "./eks-zones.ts";
 import { createNodeGroups } from "./node-groups.ts";
@@ -43,7 +43,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly #zones: EksZones;
   readonly #vpc: EksNetwork;
   readonly #cluster: eks.Cluster;
-  readonly #context: RoleContext;
+  readonly #deps: RoleDeps;
 
   constructor(name: string, args: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksCluster", name, {}, options);
@@ -56,9 +56,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     this.#vpc = this.#createNetwork();
     this.#cluster = createControlPlane(name, { config, vpc: this.#vpc, hasLogs }, this);
     const { name: clusterName, arn: clusterArn } = this.#cluster.eksCluster;
-    this.#context = { parent: this, config, account, clusterName, clusterArn };
+    this.#deps = { parent: this, config, account, clusterName, clusterArn };
     this.services = this.#createServices();
-    const client = createClientRole(`${name}-client`, this.services.bucket, this.#context);
+    const client = createClientRole(`${name}-client`, this.services.bucket, this.#deps);
     this.clients = client.group === undefined ? [] : [{ kind: "Group", name: client.group }];
     this.access = this.#createAccess(client.arn);
     this.kubernetes = new ClusterProvider(
@@ -80,7 +80,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   }
 
   #createServices(): EksServices {
-    const { config, account, clusterArn } = this.#context;
+    const { config, account, clusterArn } = this.#deps;
     const cidrs = config.network.isAdopted ? this.#zones.cidrs : [config.network.cidr];
     const args = { config, partition: account.partition, clusterArn, oidcProvider: this.#oidcProvider, cidrs };
     return new EksServices(this.#name, args, this);
@@ -94,9 +94,9 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   /** Creates the role of administrators. @returns The access data of clients. */
   #createAccess(roleName: pulumi.Output<string>) {
     const kubeconfigFor = (role: pulumi.Output<string>) => kubeconfigOf(this.#cluster, role);
-    const adminRole = createAdminRole(`${this.#name}-admin`, this.#context, kubeconfigFor);
+    const adminRole = createAdminRole(`${this.#name}-admin`, this.#deps, kubeconfigFor);
     return {
-      clusterName: this.#context.clusterName,
+      clusterName: this.#deps.clusterName,
       configMethod: "EKS_AUTH",
       region: this.#config.region,
       roleName,
@@ -108,10 +108,10 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   /** Creates node groups with their add-ons. */
   #createNodes(): readonly pulumi.Resource[] {
     const name = this.#name;
-    const { config, account } = this.#context;
+    const { config, account } = this.#deps;
     const addons = this.#addonContext;
     const volumes = createVolumes(`${name}-ebs`, addons);
-    const { role, rights } = createNodeRole(`${name}-nodes`, this.#context);
+    const { role, rights } = createNodeRole(`${name}-nodes`, this.#deps);
     const key = grantKeyToNodes(`${name}-key`, { encryptionKey: config.encryptionKey, account }, this);
     // The component of the cluster includes the VPC CNI, without which nodes do not become ready.
     const needs = [this.#cluster, ...rights, ...this.#vpc.routes, ...volumes.rights, ...key];
@@ -126,8 +126,8 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     return [...groups, driver, storageClass, ...autoscaler];
   }
 
-  get #addonContext(): AddonContext {
-    const { config, account } = this.#context;
+  get #addonContext(): AddonDeps {
+    const { config, account } = this.#deps;
     const { name, arn, version } = this.#cluster.eksCluster;
     return {
       ...{ config, account, services: this.services, kubernetes: this.kubernetes, parent: this },
@@ -137,11 +137,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
 
   createTeamClient(team: string, args: TeamClientArgs): TeamClient {
     const { bucket } = this.services;
-    const { group, roleName } = createTeamRole(
-      `${this.#name}-client-${team}`,
-      { ...args, team, bucket },
-      this.#context,
-    );
+    const { group, roleName } = createTeamRole(`${this.#name}-client-${team}`, { ...args, team, bucket }, this.#deps);
     return { clients: [{ kind: "Group", name: group }], roleName };
   }
 

@@ -10,7 +10,7 @@ import { createRole } from "./iam-role.ts";
 import { accessCluster, policyOf, trustPrincipals, trustService } from "./policies.ts";
 
 /** The dependencies of roles. */
-export interface RoleContext {
+export interface RoleDeps {
   readonly parent: pulumi.Resource;
   readonly config: EksConfig;
   readonly account: EksAccount;
@@ -23,7 +23,7 @@ export interface RoleContext {
  *
  * @returns The role, and the resources that must exist as long as the nodes.
  */
-export function createNodeRole(name: string, { account, config, clusterName, parent }: RoleContext) {
+export function createNodeRole(name: string, { account, config, clusterName, parent }: RoleDeps) {
   const { partition, id: accountId } = account;
   const { region } = config;
   const { role, policies } = createRole(
@@ -52,12 +52,12 @@ const clientGroup = "tiltyard-clients";
  *
  * @returns The role's ARN, and its group in the cluster; without a group it is an administrator of the cluster.
  */
-export function createClientRole(name: string, bucket: EksBucket, context: RoleContext) {
-  const { clientRole: roleName, clientPrincipals: principals, clientAccess } = context.config;
+export function createClientRole(name: string, bucket: EksBucket, deps: RoleDeps) {
+  const { clientRole: roleName, clientPrincipals: principals, clientAccess } = deps.config;
   const args = { roleName, description: "creates Ray clusters", principals, bucket, folder: "" };
-  const role = createRoleOfClients(name, args, context);
-  if (clientAccess === "namespace") return { group: clientGroup, arn: joinGroup(name, role, clientGroup, context) };
-  grantAdmin(name, role, context);
+  const role = createRoleOfClients(name, args, deps);
+  if (clientAccess === "namespace") return { group: clientGroup, arn: joinGroup(name, role, clientGroup, deps) };
+  grantAdmin(name, role, deps);
   return { group: undefined, arn: role.arn };
 }
 
@@ -70,13 +70,13 @@ export function createClientRole(name: string, bucket: EksBucket, context: RoleC
 export function createTeamRole(
   name: string,
   { team, principals, folder, bucket }: TeamClientArgs & { readonly team: string; readonly bucket: EksBucket },
-  context: RoleContext,
+  deps: RoleDeps,
 ) {
-  const roleName = `${context.config.clientRole}-${team}`;
+  const roleName = `${deps.config.clientRole}-${team}`;
   const args = { roleName, description: `creates Ray clusters of ${team}`, principals, bucket, folder };
-  const role = createRoleOfClients(name, args, context);
+  const role = createRoleOfClients(name, args, deps);
   const group = `tiltyard:${team}`;
-  return { group, roleName: joinGroup(name, role, group, context) };
+  return { group, roleName: joinGroup(name, role, group, deps) };
 }
 
 /** Adds a role to a group of the cluster. @returns The role's ARN, which is known when the role is in the group. */
@@ -84,7 +84,7 @@ function joinGroup(
   name: string,
   { arn: principalArn }: aws.iam.Role,
   group: string,
-  { clusterName, parent }: RoleContext,
+  { clusterName, parent }: RoleDeps,
 ): pulumi.Output<string> {
   const entry = new aws.eks.AccessEntry(
     name,
@@ -103,9 +103,9 @@ interface RoleOfClients extends TeamClientArgs {
 function createRoleOfClients(
   name: string,
   { roleName, description, principals, bucket, folder }: RoleOfClients,
-  context: RoleContext,
+  deps: RoleDeps,
 ): aws.iam.Role {
-  const { config, account, clusterArn, parent } = context;
+  const { config, account, clusterArn, parent } = deps;
   const { role } = createRole(
     name,
     {
@@ -131,10 +131,10 @@ function createRoleOfClients(
  */
 export function createAdminRole(
   name: string,
-  context: RoleContext,
+  deps: RoleDeps,
   kubeconfigFor: (role: pulumi.Output<string>) => pulumi.Output<string>,
 ): pulumi.Output<string> | undefined {
-  const { config, account, clusterArn, parent } = context;
+  const { config, account, clusterArn, parent } = deps;
   if (config.adminPrincipals.length === 0) return undefined;
   const { role } = createRole(
     name,
@@ -149,14 +149,14 @@ export function createAdminRole(
   );
   const kubeconfig = new Promise<string>((resolve) => kubeconfigFor(role.arn).apply(resolve));
   const authorized = new pulumi.ResourceHook(`${name}-authorized`, async () => waitUntilAuthorized(await kubeconfig));
-  const association = grantAdmin(name, role, context, { afterCreate: [authorized] });
+  const association = grantAdmin(name, role, deps, { afterCreate: [authorized] });
   return pulumi.all([role.arn, association.id]).apply(([arn]) => arn);
 }
 
 function grantAdmin(
   name: string,
   role: aws.iam.Role,
-  { account, clusterName, parent }: RoleContext,
+  { account, clusterName, parent }: RoleDeps,
   hooks: pulumi.ResourceHookBinding = {},
 ) {
   const entry = new aws.eks.AccessEntry(name, { clusterName, principalArn: role.arn, type: "STANDARD" }, { parent });

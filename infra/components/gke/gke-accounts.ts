@@ -5,7 +5,7 @@ import type { GkeConfig } from "../../config.ts";
 import type { GkeBucket } from "./gke-bucket.ts";
 
 /** The dependencies of accounts, including the project, which is known when its services are enabled. */
-export interface AccountContext {
+export interface AccountDeps {
   readonly parent: pulumi.Resource;
   readonly project: pulumi.Output<string>;
   readonly clusterName: string;
@@ -21,7 +21,7 @@ const displayNameMax = 100;
 export function createAccount(
   name: string,
   purpose: string,
-  { parent, project, clusterName }: AccountContext,
+  { parent, project, clusterName }: AccountDeps,
 ): gcp.serviceaccount.Account {
   const displayName = `${clusterName}: ${purpose}`.slice(0, displayNameMax);
   return new gcp.serviceaccount.Account(name, { project, displayName }, { parent });
@@ -31,10 +31,10 @@ export function createAccount(
  * Creates the account of nodes, which may write logs and metrics and pull images of the project's registries, but
  * access no data.
  */
-export function createNodeAccount(name: string, context: AccountContext): gcp.serviceaccount.Account {
-  const account = createAccount(name, "nodes", context);
-  grant(`${name}-role`, "roles/container.defaultNodeServiceAccount", account, context);
-  grant(`${name}-images`, "roles/artifactregistry.reader", account, context);
+export function createNodeAccount(name: string, deps: AccountDeps): gcp.serviceaccount.Account {
+  const account = createAccount(name, "nodes", deps);
+  grant(`${name}-role`, "roles/container.defaultNodeServiceAccount", account, deps);
+  grant(`${name}-images`, "roles/artifactregistry.reader", account, deps);
   return account;
 }
 
@@ -52,17 +52,17 @@ export interface ClientAccountArgs extends TeamClientArgs {
 export function createClientAccount(
   name: string,
   { team, principals, folder, bucket }: ClientAccountArgs,
-  context: AccountContext,
+  deps: AccountDeps,
 ): gcp.serviceaccount.Account {
-  const account = createAccount(name, `creates Ray clusters${team === undefined ? "" : ` of ${team}`}`, context);
+  const account = createAccount(name, `creates Ray clusters${team === undefined ? "" : ` of ${team}`}`, deps);
   // This role allows clients to find the cluster and sign in. The role in the namespace determines their rights there.
-  grant(`${name}-cluster`, "roles/container.clusterViewer", account, context);
-  bucket.allowObjects(name, account.email, context.parent, folder);
+  grant(`${name}-cluster`, "roles/container.clusterViewer", account, deps);
+  bucket.allowObjects(name, account.email, deps.parent, folder);
   for (const member of new Set(principals))
     new gcp.serviceaccount.IAMMember(
       `${name}-principal-${member}`,
       { serviceAccountId: account.name, role: "roles/iam.serviceAccountTokenCreator", member },
-      { parent: context.parent },
+      { parent: deps.parent },
     );
   return account;
 }
@@ -71,7 +71,7 @@ export function createClientAccount(
  * Grants the principals that run `pulumi up` the administration of the project's clusters, in addition to the creator
  * of the stack.
  */
-export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountContext): void {
+export function grantAdmins(name: string, { adminPrincipals }: GkeConfig, { parent, project }: AccountDeps): void {
   for (const member of new Set(adminPrincipals))
     new gcp.projects.IAMMember(`${name}-${member}`, { project, role: "roles/container.admin", member }, { parent });
 }
@@ -80,7 +80,7 @@ function grant(
   name: string,
   role: string,
   { email }: gcp.serviceaccount.Account,
-  { parent, project }: AccountContext,
+  { parent, project }: AccountDeps,
 ): void {
   new gcp.projects.IAMMember(name, { project, role, member: pulumi.interpolate`serviceAccount:${email}` }, { parent });
 }

@@ -6,7 +6,7 @@ import type { GkeConfig } from "../../config.ts";
 import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
 import { createsDatabase } from "../../settings/catalog-settings.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
-import { type AccountContext, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
+import { type AccountDeps, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
 import { GkeApis } from "./gke-apis.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
 import { createCloudSql } from "./gke-database.ts";
@@ -28,7 +28,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly nodes: readonly pulumi.Resource[];
   readonly #name: string;
   readonly #config: GkeConfig;
-  readonly #context: AccountContext;
+  readonly #deps: AccountDeps;
   readonly #network: GkeNetwork;
   /** The key of disks, buckets and databases; Google's own key if undefined. */
   readonly #key: pulumi.Output<string> | undefined;
@@ -40,10 +40,10 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     const { project } = new GkeApis(`${name}-services`, config, { parent: this });
-    this.#context = { parent: this, project, clusterName: config.clusterName };
+    this.#deps = { parent: this, project, clusterName: config.clusterName };
     this.#network = this.#createNetwork();
     this.#key = this.#createKey();
-    const nodeEmail = createNodeAccount(`${name}-nodes`, this.#context).email;
+    const nodeEmail = createNodeAccount(`${name}-nodes`, this.#deps).email;
     const cluster = this.#createControlPlane(nodeEmail);
     const pools = this.#createNodePools(cluster, nodeEmail);
     this.services = this.#createServices(cluster);
@@ -66,7 +66,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     const config = this.#config;
     const { network } = config;
     if (network.isAdopted) return { ...network.vpc, nat: [] };
-    const args = { config, ranges: network, project: this.#context.project };
+    const args = { config, ranges: network, project: this.#deps.project };
     return new OwnGkeNetwork(`${this.#name}-network`, args, { parent: this });
   }
 
@@ -74,18 +74,18 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     const { catalog, project: projectId, encryptionKey } = this.#config;
     const ofDatabase = createsDatabase(catalog) ? (["sqladmin"] as const) : [];
     const users = ["storage", "compute", "container", ...ofDatabase] as const;
-    return createGkeKey(`${this.#name}-key`, { ...this.#context, projectId, encryptionKey, users });
+    return createGkeKey(`${this.#name}-key`, { ...this.#deps, projectId, encryptionKey, users });
   }
 
   #createControlPlane(nodeEmail: pulumi.Output<string>): gcp.container.Cluster {
-    const { project } = this.#context;
+    const { project } = this.#deps;
     const args = { config: this.#config, project, network: this.#network, nodeEmail, key: this.#key };
     return createControlPlane(this.#name, args, this);
   }
 
   #createNodePools(cluster: gcp.container.Cluster, nodeEmail: pulumi.Output<string>): gcp.container.NodePool[] {
-    const context = { ...this.#context, config: this.#config, cluster, nodeEmail, key: this.#key };
-    return this.#config.nodePools.map((pool) => createNodePool(`${this.#name}-${pool.name}`, pool, context));
+    const deps = { ...this.#deps, config: this.#config, cluster, nodeEmail, key: this.#key };
+    return this.#config.nodePools.map((pool) => createNodePool(`${this.#name}-${pool.name}`, pool, deps));
   }
 
   #createServices({ workloadIdentityConfig }: gcp.container.Cluster): GkeServices {
@@ -93,7 +93,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
     const { network } = this.#config;
     const proxyCidrs = network.isAdopted ? [] : [network.proxyCidr];
     return new GkeServices(this.#name, {
-      ...{ ...this.#context, config: this.#config, key: this.#key, identityPool, proxyCidrs },
+      ...{ ...this.#deps, config: this.#config, key: this.#key, identityPool, proxyCidrs },
     });
   }
 
@@ -101,8 +101,8 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   #createAccounts(): readonly ClusterSubject[] {
     const [config, { bucket }] = [this.#config, this.services];
     const ofStack = { team: undefined, principals: config.clientPrincipals, folder: "", bucket };
-    const client = createClientAccount(`${this.#name}-client`, ofStack, this.#context);
-    grantAdmins(`${this.#name}-admin`, config, this.#context);
+    const client = createClientAccount(`${this.#name}-client`, ofStack, this.#deps);
+    grantAdmins(`${this.#name}-admin`, config, this.#deps);
     return [{ kind: "User", name: client.email }];
   }
 
@@ -120,12 +120,12 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
 
   createTeamClient(team: string, args: TeamClientArgs): TeamClient {
     const { bucket } = this.services;
-    const { email } = createClientAccount(`${this.#name}-client-${team}`, { ...args, team, bucket }, this.#context);
+    const { email } = createClientAccount(`${this.#name}-client-${team}`, { ...args, team, bucket }, this.#deps);
     return { clients: [{ kind: "User", name: email }], roleName: undefined };
   }
 
   createDatabase({ replicas }: { readonly replicas: number }): Database {
-    const { project } = this.#context;
+    const { project } = this.#deps;
     const args = { config: this.#config, project, network: this.#network, replicas, key: this.#key };
     return createCloudSql(`${this.#name}-database`, args, this);
   }

@@ -1,11 +1,11 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
-import type { AccountContext } from "./gke-accounts.ts";
+import type { AccountDeps } from "./gke-accounts.ts";
 
 /** A service of Google that encrypts resources of the stack. */
 export type KeyUser = "storage" | "compute" | "container" | "sqladmin";
 
-export interface GkeKeyArgs extends AccountContext {
+export interface GkeKeyArgs extends AccountDeps {
   readonly encryptionKey: string | undefined;
   readonly projectId: string;
   readonly users: readonly KeyUser[];

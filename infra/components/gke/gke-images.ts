@@ -2,12 +2,12 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { ImageRepository } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
-import type { AccountContext } from "./gke-accounts.ts";
+import type { AccountDeps } from "./gke-accounts.ts";
 
 const keptVersions = 10;
 const oldDays = 30;
 
-export interface GkeImagesArgs extends AccountContext {
+export interface GkeImagesArgs extends AccountDeps {
   readonly config: Pick<GkeConfig, "region" | "project" | "clusterName"> & Partial<Pick<GkeConfig, "registrySignIn">>;
   /** The accounts of nodes that may pull from it; those of the stack may read all registries of the project. */
   readonly nodeEmails?: readonly string[];

@@ -16,7 +16,7 @@ export function nodeDefaults(serviceAccount: pulumi.Input<string>) {
   };
 }
 
-export interface NodePoolContext {
+export interface NodePoolDeps {
   readonly config: GkeConfig;
   readonly project: pulumi.Output<string>;
   readonly cluster: gcp.container.Cluster;
@@ -35,8 +35,8 @@ function zonesWithin(pool: NodePool, zones: readonly string[]): string[] {
   return zones.slice(0, count);
 }
 
-export function createNodePool(name: string, pool: NodePool, context: NodePoolContext): gcp.container.NodePool {
-  const { config, project, cluster, nodeEmail, key, parent } = context;
+export function createNodePool(name: string, pool: NodePool, deps: NodePoolDeps): gcp.container.NodePool {
+  const { config, project, cluster, nodeEmail, key, parent } = deps;
   const isGpu = pool.gpus > 0;
   const [machineType] = pool.machineTypes;
   const zones =

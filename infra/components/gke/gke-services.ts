@@ -4,7 +4,7 @@ import { identityAnnotations } from "@tiltyard/platform";
 import type { Backups, CloudServices, IdentityArgs, ImageRepository, PodIdentity } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import { backupsBucket } from "../../settings/catalog-settings.ts";
-import { type AccountContext, createAccount } from "./gke-accounts.ts";
+import { type AccountDeps, createAccount } from "./gke-accounts.ts";
 import { GkeBucket } from "./gke-bucket.ts";
 import { createGkeImageCache } from "./gke-image-cache.ts";
 import { createGkeImages } from "./gke-images.ts";
@@ -23,7 +23,7 @@ export type GkeCloudConfig = Pick<
   | "registrySignIn"
 > & { readonly catalog: Pick<GkeConfig["catalog"], "litestream"> };
 
-export interface GkeServicesArgs extends AccountContext {
+export interface GkeServicesArgs extends AccountDeps {
   readonly config: GkeCloudConfig;
   /** The pool `PROJECT.svc.id.goog`, which is known when it exists: the first cluster of a project creates it. */
   readonly identityPool: pulumi.Output<string>;

@@ -13,7 +13,7 @@ const aliveFile = "/tmp/alive";
 const passMinutesMax = 5;
 
 /** A runner, and the catalog and the Ray clusters that it works for. */
-export interface RunnerPlace {
+export interface RunnerDeps {
   readonly cluster: Cluster;
   readonly platform: PlatformParts;
   readonly catalog: CatalogParts;
@@ -31,7 +31,7 @@ interface RunnerPodArgs {
 
 /** Returns the pod of the runner, which uses the catalog's image. It is stateless, so another pod can continue its work. */
 export function runnerPodSpec(
-  { cluster, platform, catalog, settings }: RunnerPlace,
+  { cluster, platform, catalog, settings }: RunnerDeps,
   { account, file, secret }: RunnerPodArgs,
 ): kubernetes.types.input.core.v1.PodSpec {
   const { queue = platform.queue, maxJobs, maxJobsPerPrincipal, attempts, capacityTimeoutMinutes } = settings;

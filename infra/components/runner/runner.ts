@@ -8,7 +8,7 @@ import type { CatalogParts } from "../catalog/catalog.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
-import { type RunnerPlace, runnerPodSpec } from "./runner-pod.ts";
+import { type RunnerDeps, runnerPodSpec } from "./runner-pod.ts";
 
 export interface RunnerArgs extends Partial<RunnerSettings> {
   /** The cluster of the runner's pod. */
@@ -22,7 +22,7 @@ export interface RunnerArgs extends Partial<RunnerSettings> {
 }
 
 /** The arguments of a runner's parts. */
-interface Place extends RunnerPlace {
+interface ChildDeps extends RunnerDeps {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
@@ -47,19 +47,19 @@ export class Runner extends pulumi.ComponentResource {
   constructor(name: string, args: RunnerArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:Runner", name, {}, args.cluster.kubernetes.owned("runner", options));
     const { cluster, platform, catalog, parameters = {}, ...given } = args;
-    const place = { cluster, platform, catalog, parameters, settings: { ...runnerDefaults, ...given } };
-    this.rayClusters = Object.keys(place.settings.rayClusters);
+    const deps = { cluster, platform, catalog, parameters, settings: { ...runnerDefaults, ...given } };
+    this.rayClusters = Object.keys(deps.settings.rayClusters);
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [platform.resource, catalog.resource] };
-    const account = createAccount(name, place, child);
-    const pod = runnerPodSpec(place, {
+    const account = createAccount(name, deps, child);
+    const pod = runnerPodSpec(deps, {
       account,
-      file: createFile(name, place, child),
-      secret: createSecret(name, place, child),
+      file: createFile(name, deps, child),
+      secret: createSecret(name, deps, child),
     });
     new kubernetes.apps.v1.Deployment(
       name,
       {
-        metadata: metadataOf(place),
+        metadata: metadataOf(deps),
         spec: {
           replicas: 1,
           // A second pod would only wait for capacity while the first one still works.
@@ -70,25 +70,25 @@ export class Runner extends pulumi.ComponentResource {
       },
       child,
     );
-    createPolicy(name, place, child);
+    createPolicy(name, deps, child);
     this.registerOutputs();
   }
 }
 
-function metadataOf({ catalog }: RunnerPlace) {
+function metadataOf({ catalog }: RunnerDeps) {
   return { name: runnerName, namespace: catalog.namespace, labels };
 }
 
 /** Creates an account in the catalog's namespace, with a role in each namespace of Ray. */
-function createAccount(name: string, place: Place, child: Child): pulumi.Output<string> {
+function createAccount(name: string, deps: ChildDeps, child: Child): pulumi.Output<string> {
   const account = new kubernetes.core.v1.ServiceAccount(
     name,
-    { metadata: metadataOf(place), automountServiceAccountToken: false },
+    { metadata: metadataOf(deps), automountServiceAccountToken: false },
     child,
   );
-  const subjects = [{ kind: "ServiceAccount", name: runnerName, namespace: place.catalog.namespace }] as const;
-  const { platform } = place;
-  const policy = createSecretsPolicy(name, place, child);
+  const subjects = [{ kind: "ServiceAccount", name: runnerName, namespace: deps.catalog.namespace }] as const;
+  const { platform } = deps;
+  const policy = createSecretsPolicy(name, deps, child);
   const roles = [{ role: name, namespace: platform.namespace }].concat(
     platform.teams.map((team) => ({ role: `${name}-${team.name}`, namespace: team.namespace })),
   );
@@ -105,7 +105,7 @@ function createAccount(name: string, place: Place, child: Child): pulumi.Output<
  * Restricts the runner to secrets that it created itself. Roles know no labels, and the names of its secrets depend on
  * their jobs. A secret of another type could get a token of any service account of the namespace.
  */
-function createSecretsPolicy(name: string, { platform, catalog }: RunnerPlace, child: Child) {
+function createSecretsPolicy(name: string, { platform, catalog }: RunnerDeps, child: Child) {
   const [[label, value] = []] = Object.entries(managedByRunner);
   const isOwn = (object: string) =>
     `${object} == null || (has(${object}.metadata.labels) && '${label}' in ${object}.metadata.labels && ` +
@@ -128,8 +128,8 @@ function createSecretsPolicy(name: string, { platform, catalog }: RunnerPlace, c
 }
 
 /** Creates the file with the Ray clusters of jobs. A change creates a new file, and thus a new pod. */
-function createFile(name: string, place: Place, child: Child): pulumi.Output<string> {
-  const { platform, catalog, parameters, settings } = place;
+function createFile(name: string, deps: ChildDeps, child: Child): pulumi.Output<string> {
+  const { platform, catalog, parameters, settings } = deps;
   const everywhere = {
     namespace: platform.namespace,
     config_method: "IN_CLUSTER",
@@ -156,7 +156,7 @@ function createFile(name: string, place: Place, child: Child): pulumi.Output<str
   ).metadata.name;
 }
 
-function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pulumi.Output<string> {
+function createSecret(name: string, { catalog }: RunnerDeps, child: Child): pulumi.Output<string> {
   return new kubernetes.core.v1.Secret(
     name,
     {
@@ -169,11 +169,11 @@ function createSecret(name: string, { catalog }: RunnerPlace, child: Child): pul
 }
 
 /** Creates the network policy. The runner accepts no requests and only calls the catalog and the API server. */
-function createPolicy(name: string, place: Place, child: Child): void {
+function createPolicy(name: string, deps: ChildDeps, child: Child): void {
   new kubernetes.networking.v1.NetworkPolicy(
     name,
     {
-      metadata: metadataOf(place),
+      metadata: metadataOf(deps),
       spec: {
         podSelector: { matchLabels: labels },
         policyTypes: ["Ingress", "Egress"],

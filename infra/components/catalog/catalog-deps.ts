@@ -11,7 +11,7 @@ export interface CatalogOptions extends Omit<CatalogSettings, "database"> {
 }
 
 /** The parts of a stack that a catalog is deployed with. */
-export interface CatalogPlace {
+export interface CatalogDeps {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly platform: PlatformParts;
@@ -27,6 +27,6 @@ export type Child = pulumi.CustomResourceOptions & { readonly parent: pulumi.Res
 /** The service without an address that a stateful set requires for the names of its pods. */
 export const podsServiceName = `${catalogName}-pods`;
 
-export function metadataOf({ namespace }: CatalogPlace) {
+export function metadataOf({ namespace }: CatalogDeps) {
   return { name: catalogName, namespace, labels: catalogLabels };
 }
