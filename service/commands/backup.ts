@@ -23,17 +23,13 @@ export function backupCommand(): Command {
     });
 }
 
-interface RestoreOptions extends JsonOption {
-  readonly force?: boolean;
-}
-
 export function restoreCommand(): Command {
   return new Command("restore")
     .description("replace a SQLite database with a backup; stop the service first")
     .argument("<file>", "the file that `backup` wrote, or a copy of a database next to its -wal file")
     .option("--force", "replace an existing database, which is kept next to the new one")
     .addOption(jsonOption())
-    .action(async (name: string, options: RestoreOptions) => {
+    .action(async (name: string, options: JsonOption & { readonly force?: boolean }) => {
       const backup = resolve(name);
       const database = sqliteFile("pg_restore");
       if (!existsSync(backup)) throw new Error(`no file exists at ${backup}`);

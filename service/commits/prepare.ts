@@ -139,9 +139,6 @@ async function emptyBase(session: Session, at: BranchKey): Promise<Base> {
   return { generation, highestVersion: isEmpty ? highestVersion : undefined };
 }
 
-export function isManifestOf(
-  record: { readonly committedName: string; readonly manifestName: string },
-  { committedName }: ManifestNames,
-): boolean {
+export function isManifestOf(record: ManifestNames, { committedName }: ManifestNames): boolean {
   return [record.committedName, record.manifestName].includes(committedName);
 }

@@ -29,7 +29,6 @@ import {
 import type { Session, Store } from "../store/store.ts";
 import { findTable, type TableRecord } from "../store/tables.ts";
 import { insertTask } from "../store/tasks.ts";
-import type { TransactionRecord } from "../store/transactions.ts";
 
 /** A job on a table before its insertion. */
 export interface NewJob extends TransactionNames {
@@ -152,7 +151,7 @@ export function principalOfJob({
   namespace,
   id,
   principal,
-}: Pick<TransactionRecord, "namespace" | "id" | "principal">): string {
+}: Pick<JobRecord, "namespace" | "id" | "principal">): string {
   return `${jobPrefix}${formatIdentifier([...namespace, id])} for ${principal}`;
 }
 

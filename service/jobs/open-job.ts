@@ -62,9 +62,6 @@ export async function requireNoOpenBackfill(store: Store, identifier: Identifier
 }
 
 /** Reports whether an open job does the work of another one on its table, for the same column if it fills one. */
-export function doesTheSame(
-  open: Pick<OpenJobRecord, "operation" | "column">,
-  { operation, parameters }: Pick<NewJob["opened"], "operation" | "parameters">,
-): boolean {
+export function doesTheSame(open: OpenJobRecord, { operation, parameters }: NewJob["opened"]): boolean {
   return open.operation === operation && open.column === parameters.column;
 }
