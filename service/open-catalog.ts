@@ -36,12 +36,19 @@ export async function openCatalog(config: Config, log: Log, replacements: Replac
   const commitDeps = { store, storage, finishing };
   const rows = createRows(commitDeps, { ...config.rows, log });
   const worker = createDeferredWork({ ...config, ...commitDeps, rows, log });
+  // Handlers receive only the settings that they need, without keys or the address of the database.
   return {
-    ...config,
     ...commitDeps,
     credentials: config.vending && createCredentialVendors(config.vending),
     locations: createLocations(config.warehouse, config.allowedLocations),
+    dataOperations: config.dataOperations,
     secretKeys,
+    isolatedNamespaces: config.isolatedNamespaces,
+    openJobMaxima: config.openJobMaxima,
+    rayClusters: config.rayClusters,
+    autoRefresh: config.autoRefresh,
+    dropRetentionMs: config.dropRetentionMs,
+    stalledAfterMs: config.stalledAfterMs,
     worker,
     rows,
     begin: () => worker.start(),
