@@ -49,7 +49,8 @@ export async function preparePython(requirements: string, progress: Progress, si
   function onLine(line: string): void {
     const [, name] = /^Collecting (\S+)/.exec(line) ?? [];
     if (name !== undefined) progress.show(`Python packages: ${++collected}/${packages} ${name}`);
-    if (line.startsWith("Installing")) progress.show("Python packages: installing");
+    if (line.startsWith("Installing"))
+      progress.show(`installing ${packages} Python packages, which takes a minute or more`);
   }
 }
 
