@@ -16,8 +16,9 @@ const startDeadlineMs = 60_000;
 /** Starts an AWS that moto serves. */
 export async function startAws(): Promise<TestServer> {
   const port = await unusedPort();
-  const python = required("TILTYARD_TEST_PYTHON");
-  const child = spawn(python, ["-m", "moto.server", "-H", "127.0.0.1", "-p", `${port}`], { stdio: "ignore" });
+  const server = join(import.meta.dirname, "python/aws_server.py");
+  const args = [server, "-H", "127.0.0.1", "-p", `${port}`];
+  const child = spawn(required("TILTYARD_TEST_PYTHON"), args, { stdio: "ignore" });
   return serving(child, `http://127.0.0.1:${port}`, "/moto-api/");
 }
 

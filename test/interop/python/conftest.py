@@ -112,8 +112,8 @@ def s3():
     """The address of an S3 server with an empty bucket."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    program = [os.environ["TILTYARD_TEST_PYTHON"], "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with running(program, f"{url}/moto-api/"):
+    server = str(PROJECT / "test/interop/python/aws_server.py")
+    with running([os.environ["TILTYARD_TEST_PYTHON"], server, "-H", "127.0.0.1", "-p", str(port)], f"{url}/moto-api/"):
         request = urllib.request.Request(f"{url}/bucket", method="PUT")
         urllib.request.urlopen(request).close()
         yield url
