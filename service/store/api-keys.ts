@@ -113,7 +113,7 @@ export async function listApiKeys(
   { after, limit }: Page<Pick<ApiKeyRecord, "createdAtMillis" | "id">>,
 ): Promise<ApiKeyRecord[]> {
   const live = db.selectFrom("apiKeys").select(["id", "principal", "createdAtMillis"]).where(isLive);
-  let keys = live.where(follows(after));
+  let keys = live.where(follows(["createdAtMillis", "id"], after));
   if (principal !== undefined) keys = keys.where("principal", "=", principal);
   return keys.orderBy("createdAtMillis").orderBy("id").limit(limit).execute();
 }

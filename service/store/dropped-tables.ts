@@ -64,7 +64,9 @@ export async function listDroppedTables(
   },
 ): Promise<DroppedTable[]> {
   const { within = [], untilMillis, after, limit } = page;
-  let tables = selectDropped(db).where(isWithin("droppedFrom", within)).where(follows(after));
+  let tables = selectDropped(db)
+    .where(isWithin("droppedFrom", within))
+    .where(follows(["droppedAtMillis", "id"], after));
   if (untilMillis !== undefined) tables = tables.where("droppedAtMillis", "<=", untilMillis);
   return (await tables.orderBy("droppedAtMillis").orderBy("id").limit(limit).execute()).map(toDropped);
 }

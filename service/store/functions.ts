@@ -69,7 +69,7 @@ export async function listFunctions(
   { after, limit }: Page<Pick<FunctionRecord, "name" | "version">>,
 ): Promise<FunctionRecord[]> {
   const rows = await selectFunctions(db, { namespace: toPath(namespace) })
-    .where(follows(after))
+    .where(follows(["name", "version"], after))
     .orderBy("name")
     .orderBy("version")
     .limit(limit)

@@ -55,7 +55,7 @@ export async function listGrants(
 ): Promise<PrincipalGrant[]> {
   const key = after && { principal: after.principal, namespace: toPath(after.namespace) };
   const all = db.selectFrom("grants").select(["principal", "namespace", "role"]);
-  let grants = all.where(isWithin("namespace", within)).where(follows(key));
+  let grants = all.where(isWithin("namespace", within)).where(follows(["principal", "namespace"], key));
   if (principal !== undefined) grants = grants.where("principal", "=", principal);
   const rows = await grants.orderBy("principal").orderBy("namespace").limit(limit).execute();
   return rows.map(toRecord);

@@ -45,9 +45,12 @@ export function isWithin(column: string, namespace: Identifier) {
   return sql<SqlBool>`(${sql.ref(column)} = ${path} or (${sql.ref(column)} > ${from} and ${sql.ref(column)} < ${to}))`;
 }
 
-/** Returns the condition of the rows that follow a key in the order of its columns; all rows without a key. */
-export function follows(key: Readonly<Record<string, string | number>> | undefined): RawBuilder<SqlBool> {
+/** Returns the condition of the rows that follow a key in the order of these columns; all rows without a key. */
+export function follows<Column extends string>(
+  columns: readonly Column[],
+  key: Readonly<Record<Column, string | number>> | undefined,
+): RawBuilder<SqlBool> {
   if (key === undefined) return sql`true`;
-  const columns = Object.keys(key).map((column) => sql.ref(column));
-  return sql`(${sql.join(columns)}) > (${sql.join(Object.values(key))})`;
+  const values = columns.map((column) => key[column]);
+  return sql`(${sql.join(columns.map((column) => sql.ref(column)))}) > (${sql.join(values)})`;
 }

@@ -132,7 +132,7 @@ export async function listAllTables(session: Session, after: Identifier, page: T
     session,
     page,
     nameOf(after),
-    ({ namespace, name }) => sql`namespace <> ${droppedNamespace} and ${follows({ namespace, name })}`,
+    (last) => sql`namespace <> ${droppedNamespace} and ${follows(["namespace", "name"], last)}`,
   );
   return rows.map(({ namespace, name }) => [...fromPath(namespace), name]);
 }
