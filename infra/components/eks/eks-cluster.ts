@@ -109,7 +109,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   #createNodes(): readonly pulumi.Resource[] {
     const name = this.#name;
     const { config, account } = this.#deps;
-    const addons = this.#addonContext;
+    const addons = this.#addonDeps;
     const volumes = createVolumes(`${name}-ebs`, addons);
     const { role, rights } = createNodeRole(`${name}-nodes`, this.#deps);
     const key = grantKeyToNodes(`${name}-key`, { encryptionKey: config.encryptionKey, account }, this);
@@ -126,7 +126,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     return [...groups, driver, storageClass, ...autoscaler];
   }
 
-  get #addonContext(): AddonDeps {
+  get #addonDeps(): AddonDeps {
     const { config, account } = this.#deps;
     const { name, arn, version } = this.#cluster.eksCluster;
     return {
