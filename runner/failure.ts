@@ -14,7 +14,7 @@ const invalid: readonly (number | undefined)[] = [400, 413, 422];
 
 /**
  * Reports whether a request about a job may succeed later without a change of the job, because the catalog, the platform,
- * the runner's own key or this machine caused the error. All other errors are about the job.
+ * the runner's own key or stop, or this machine caused the error. All other errors are about the job.
  */
 export function mayPass(error: unknown): boolean {
   if (error instanceof CatalogRequestError)
@@ -26,6 +26,7 @@ export function mayPass(error: unknown): boolean {
     error instanceof CatalogConnectionError ||
     error instanceof CatalogResponseError ||
     error instanceof LocalRayError ||
+    (error instanceof Error && error.name === "AbortError") ||
     isSystemError(error)
   );
 }

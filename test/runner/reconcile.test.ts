@@ -259,11 +259,14 @@ describe("the runner", () => {
     expect(startedColumns(each.platform)).toEqual(["b"]);
   });
 
-  test("delays a job that the platform does not start for now, and counts no attempt for it", async () => {
+  test.each([
+    ["the platform does not start for now", new JobError("the platform is away")],
+    ["was claimed when this runner stopped", new DOMException("This operation was aborted", "AbortError")],
+  ])("delays a job that %s, and counts no attempt for it", async (_, error) => {
     await using each = await yard();
     const job = await each.open("a");
     const runner = each.runner({ attempts: 1 });
-    each.platform.failure = new JobError("the platform is away");
+    each.platform.failure = error;
     for (let pass = 0; pass < 3; pass++) await runner.reconcile();
     expect(await each.describe(job)).toMatchObject({ status: "Queued", attempt: 0 });
     each.platform.failure = undefined;
