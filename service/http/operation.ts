@@ -34,8 +34,8 @@ export function operationSteps({ contract, handler }: Operation, deps: Operation
     c.set("operation", contract.operationId);
     try {
       // Node calls the service before it parses the body, which is usually in the same packet as the headers. Later, the
-      // steps of the request run without a pause.
-      if (c.env.incoming?.complete === false) await setImmediate();
+      // steps of the request run without a pause, and find what was committed before the request arrived (ReadCache).
+      await setImmediate();
       const principal = await authenticate(c, deps);
       if (rateLimiter !== undefined) {
         const { name } = principal;

@@ -116,8 +116,9 @@ export class ReadCache {
   }
 
   /**
-   * Compares the versions, which costs more than all other steps of a cached read, only once until the event loop calls
-   * back again. No request can arrive in between.
+   * Compares the versions only once in each iteration of the event loop, because that takes longer than all other steps of
+   * a cached read. Requests run as immediates, in the order of their arrival, so a request that arrives after the
+   * comparison runs after its expiry.
    */
   #forgetOutdated(): void {
     if (this.#isCurrent) return;
@@ -125,7 +126,7 @@ export class ReadCache {
     if (version !== this.#version) this.#results.clear();
     this.#version = version;
     this.#isCurrent = true;
-    process.nextTick(() => this.expire());
+    setImmediate(() => this.expire());
   }
 
   /** Returns a different value after each commit of another connection, and thus after each commit. */
