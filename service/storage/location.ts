@@ -35,9 +35,13 @@ export function parseLocation(text: string): Location {
   return locationOf(scheme as "s3" | "gs", bucket, checkedPath(decode(rest, invalid), invalid));
 }
 
-/** Returns the location of a folder inside another one. */
-export function childLocation(parent: Location, ...segments: readonly string[]): Location {
-  return locationOf(parent.scheme, parent.bucket, [parent.path, ...segments].filter(Boolean).join("/"));
+/** Returns the location of a folder inside another one. @param segments The names of the folders on the way to it. */
+export function childLocation({ scheme, bucket, path, uri }: Location, ...segments: readonly string[]): Location {
+  return {
+    ...{ scheme, bucket },
+    path: [path, ...segments].filter(Boolean).join("/"),
+    uri: [uri, ...segments.map(encodeSegment)].join("/"),
+  };
 }
 
 /** Reports whether `inner` equals `outer` or is inside it. */
@@ -45,10 +49,12 @@ export function contains(outer: Location, inner: Location): boolean {
   return `${inner.uri}/`.startsWith(outer.uri.endsWith("/") ? outer.uri : `${outer.uri}/`);
 }
 
-/** Returns the URIs of the folders that contain a location. */
-export function ancestorUris({ scheme, bucket, path }: Location): readonly string[] {
-  const segments = path.split("/");
-  return segments.slice(1).map((_, depth) => locationOf(scheme, bucket, segments.slice(0, depth + 1).join("/")).uri);
+/** Returns the URIs of the folders that contain a location, the bucket or the root of the file system among them. */
+export function ancestorUris({ uri }: Location): readonly string[] {
+  const uris: string[] = [];
+  for (let end = uri.lastIndexOf("/"); !uri.startsWith(":/", end - 2); end = uri.lastIndexOf("/", end - 1))
+    uris.push(uri.slice(0, end));
+  return uris;
 }
 
 function locationOf(scheme: Location["scheme"], bucket: string, path: string): Location {

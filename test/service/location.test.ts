@@ -49,7 +49,17 @@ describe("a location", () => {
     expect(contains(folder, parseLocation("gs://bucket/tables/a"))).toBe(false);
   });
 
-  test("knows the folders that it lies in", () => {
-    expect(ancestorUris(parseLocation("s3://bucket/a/b/c"))).toEqual(["s3://bucket/a", "s3://bucket/a/b"]);
+  test.each([
+    ["s3://bucket/a:/b%20/c", ["s3://bucket/a:/b%20", "s3://bucket/a:", "s3://bucket"]],
+    ["/a/b", ["file:///a", "file://"]],
+    ["s3://bucket", []],
+    ["/", []],
+  ])("knows the folders that contain %s, the bucket or the root among them", (text, uris) => {
+    expect(ancestorUris(parseLocation(text))).toEqual(uris);
+  });
+
+  test.each(["s3://bucket", "s3://bucket/a b", "/"])("encodes the names of folders inside %s", (text) => {
+    const child = childLocation(parseLocation(text), "a%", "b c");
+    expect(child).toEqual(parseLocation(child.uri));
   });
 });
