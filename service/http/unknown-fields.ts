@@ -1,6 +1,12 @@
 import { type AnyContract, closest, delimiter, onlyReads } from "@tiltyard/protocol";
 import { z } from "zod";
-import { fieldTreeOf, invalidInput, type UnknownField, withoutNulls } from "../domain/request-fields.ts";
+import {
+  type FieldTree,
+  fieldTreeOf,
+  invalidInput,
+  type UnknownField,
+  withoutNulls,
+} from "../domain/request-fields.ts";
 
 /** A changing request with more unknown fields is refused, which bounds the comparison of names. */
 const unknownMax = 100;
@@ -24,7 +30,8 @@ type Part = "query" | "JSON body";
  */
 export function checkFields(contract: AnyContract, part: Part): (given: unknown) => readonly string[] {
   const query = z.object({ ...contract.query.shape, delimiter: delimiter.optional() });
-  const tree = fieldTreeOf(part === "query" ? query : contract.body);
+  /** The fields of the part. The derivation for all operations would be a twentieth of a start. */
+  let tree: FieldTree | undefined;
   const [elsewhere, other] = part === "query" ? [contract.body, "JSON body"] : [query, "query"];
   const isStrict = contract.onRows || !onlyReads(contract);
   /** Reports whether the other part of the request has a field. Names in the query may have other meanings than in a body. */
@@ -41,6 +48,7 @@ export function checkFields(contract: AnyContract, part: Part): (given: unknown)
         ]);
 
   return (given) => {
+    tree ??= fieldTreeOf(part === "query" ? query : contract.body);
     const unknown = withoutNulls(tree, given);
     if (unknown.length === 0) return [];
     if (isStrict && unknown.length > unknownMax)
