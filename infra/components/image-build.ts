@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import * as dockerBuild from "@pulumi/docker-build";
@@ -67,15 +67,25 @@ function pinnedBases(digests: Readonly<Record<string, string>>) {
   );
 }
 
+/** The hashed sources of each image, from which several images with other parameters are built. */
+const hashes = new Map<ImageContent["sources"], Hash>();
+
 function contentTag(source: ImageSource): string {
   const { sources, buildArgs = {}, digests = {} } = source;
+  const hashed = hashes.get(sources) ?? hashOf(sources);
+  hashes.set(sources, hashed);
+  const hash = hashed.copy();
+  for (const [name, value] of Object.entries(buildArgs)) hash.update(`${name}=${value}\0`);
+  for (const [base, digest] of Object.entries(digests)) hash.update(`${base}@${digest}\0`);
+  return hash.digest("hex").slice(0, 16);
+}
+
+function hashOf(sources: ImageContent["sources"]): Hash {
   const hash = createHash("sha256");
   for (const file of sourceFiles(root, sources)) {
     // Git may convert line endings depending on the machine.
     const text = readFileSync(join(root, file), "utf8").replaceAll("\r\n", "\n");
     hash.update(`${file}\0${text}\0`);
   }
-  for (const [name, value] of Object.entries(buildArgs)) hash.update(`${name}=${value}\0`);
-  for (const [base, digest] of Object.entries(digests)) hash.update(`${base}@${digest}\0`);
-  return hash.digest("hex").slice(0, 16);
+  return hash;
 }
