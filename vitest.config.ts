@@ -64,6 +64,8 @@ export default defineConfig({
           // A worker loads each module only once for all its files, so files must restore the globals that they
           // replace.
           isolate: false,
+          // The default of 16 MiB would spend a tenth of the processor time on garbage collection.
+          execArgv: ["--max-semi-space-size=64"],
           // Many tests wait for programs that they start, so fewer than three workers would leave two cores idle.
           maxWorkers: Math.max(3, availableParallelism() - 1),
         },
