@@ -128,7 +128,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   commit_granularity: "Geneva's argument of the same name: the number of fragments of a commit.",
   concurrency: "The number of workers that run at the same time.",
   error_handling: "Geneva's handling of errors of the function.",
-  intra_applier_concurrency: "Geneva's argument of the same name: the number of threads of a worker.",
+  intra_applier_concurrency: "Geneva's argument of the same name: the number of processes of each worker.",
   kind: "The kind of the view.",
   "MaterializedViewUdtfEntry.kind": "The kind of the function.",
   max_checkpoint_size: "Geneva's argument of the same name: the maximum number of rows of a checkpoint.",

@@ -71,6 +71,13 @@ def functions() -> dict[str, UDF]:
         return 0
 
     @number()
+    def is_slow(title: str) -> int:
+        import time
+
+        time.sleep(2)
+        return len(title)
+
+    @number()
     def imports_a_missing_package(title: str) -> int:
         import tiltyard_no_such_package
 
@@ -135,6 +142,15 @@ def test_a_job_that_hangs_ends_at_its_timeout(yard):
     catalog, runner = yard
     films = declared(catalog, "hangs", "hangs")
     expect_failed(catalog, runner, backfill(catalog, films, "hangs", timeout_seconds=30), "30 s, its timeout_seconds")
+
+
+def test_rows_that_are_slower_than_genevas_limit_are_not_taken_for_a_crash(yard):
+    catalog, runner = yard
+    films = declared(catalog, "is_slow", "is_slow")
+    manifest = json.dumps({"env_vars": {"GENEVA_APPLIER_WORKER_STALL_TIMEOUT_S": "5"}})
+    several = {"intra_applier_concurrency": 2, "error_policy": "fail"}
+    job = backfill(catalog, films, "is_slow", manifest=manifest, **several)
+    expect_failed(catalog, runner, job, "some rows were not done after 5 s. Set the limit in seconds with GENEVA_")
 
 
 def test_a_package_that_cannot_be_installed_is_named_by_pip(yard):

@@ -36,6 +36,12 @@ UNAVAILABLE = re.compile(r"\blance_namespace\.errors\.(?:InternalError|ServiceUn
 # Geneva's errors for a process that ended, whose text describes a task of Geneva.
 ENDED = re.compile(r"^(FatalWorker(?:Crash|Exit)Error): .*", re.DOTALL)
 ENDED_HINT = "Does the function exit, crash, or exceed the memory of its worker?"
+# Geneva's error for rows that one of several processes of a worker did not return in time. They may only be slow.
+STALLED = re.compile(r"^FatalWorkerCrashError: .*\bhas not returned in (\d+)s.*", re.DOTALL)
+STALLED_REASON = (
+    r"some rows were not done after \1 s. Set the limit in seconds with GENEVA_APPLIER_WORKER_STALL_TIMEOUT_S in "
+    "env_vars of the manifest, set a smaller checkpoint_size, or leave intra_applier_concurrency out"
+)
 
 CAUSED_BY = " | caused by "
 # A frame of a traceback, with its code and the marks below it.
@@ -82,7 +88,7 @@ def reason_of(error: BaseException) -> str:
 
     Ray's own text contains the whole stack trace of the worker.
     """
-    return ENDED.sub(rf"\1: its process ended. {ENDED_HINT}", _reason_of(error))
+    return ENDED.sub(rf"\1: its process ended. {ENDED_HINT}", STALLED.sub(STALLED_REASON, _reason_of(error)))
 
 
 def _reason_of(error: BaseException) -> str:
