@@ -16,7 +16,8 @@ const operations = ["CREATE", "UPDATE"];
 
 /**
  * Restricts the pods of Ray to their own service account. The operator creates the pods, so a principal that may create
- * Ray clusters could otherwise run pods as the operator, whose account reads the secrets of all teams.
+ * Ray clusters could otherwise run pods as the operator, whose account reads the secrets of all teams. A head with an
+ * autoscaler that names no account would run as the one with the name of its cluster.
  *
  * @returns The policy and its binding, which must exist before clients may create Ray clusters.
  */
@@ -25,7 +26,7 @@ export function createAccountPolicy(
   { namespaces, serviceAccount }: AccountPolicyArgs,
   options: pulumi.CustomResourceOptions,
 ): readonly pulumi.Resource[] {
-  const message = `Pods of Ray run as the service account ${serviceAccount} here, and as no other one`;
+  const head = "cluster.headGroupSpec.template.spec";
   return createAdmissionPolicy(
     name,
     {
@@ -42,12 +43,23 @@ export function createAccountPolicy(
         },
       ],
       validations: [
-        `variables.clusters.all(cluster, ${allowed("cluster.headGroupSpec.template.spec", serviceAccount)})`,
-        "variables.clusters.all(cluster, !has(cluster.workerGroupSpecs) || cluster.workerGroupSpecs.all(group, " +
-          `${allowed("group.template.spec", serviceAccount)}))`,
-        "!has(variables.job.submitterPodTemplate) || !has(variables.job.submitterPodTemplate.spec) || " +
-          `(${allowed("variables.job.submitterPodTemplate.spec", serviceAccount)})`,
-      ].map((expression) => ({ expression, message })),
+        ...[
+          `variables.clusters.all(cluster, ${allowed(head, serviceAccount)})`,
+          "variables.clusters.all(cluster, !has(cluster.workerGroupSpecs) || cluster.workerGroupSpecs.all(group, " +
+            `${allowed("group.template.spec", serviceAccount)}))`,
+          "!has(variables.job.submitterPodTemplate) || !has(variables.job.submitterPodTemplate.spec) || " +
+            `(${allowed("variables.job.submitterPodTemplate.spec", serviceAccount)})`,
+        ].map((expression) => ({
+          expression,
+          message: `Pods of Ray run as the service account ${serviceAccount} here, and as no other one`,
+        })),
+        {
+          expression:
+            "variables.clusters.all(cluster, !has(cluster.enableInTreeAutoscaling) || !cluster.enableInTreeAutoscaling || " +
+            `(has(${head}.serviceAccountName) && ${head}.serviceAccountName != ''))`,
+          message: `A head with an autoscaler names its service account: set headGroupSpec.template.spec.serviceAccountName to ${serviceAccount}`,
+        },
+      ],
     },
     options,
   );

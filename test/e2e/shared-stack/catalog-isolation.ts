@@ -71,6 +71,24 @@ describeOnOurs("a maker of Ray clusters", "an operator that the tests started", 
     );
   });
 
+  test.each([{}, { serviceAccountName: "" }])(
+    "gets no head that runs as an account with the name of its cluster: %j",
+    async (account) => {
+      const objects = cluster().kubeConfigAs(alice).makeApiClient(CustomObjectsApi);
+      const template = { spec: { ...account, containers: [{ name: "ray-head", image: "ray" }] } };
+      const named = {
+        apiVersion: "ray.io/v1",
+        kind: "RayCluster",
+        metadata: { name: "kuberay-operator" },
+        spec: { enableInTreeAutoscaling: true, headGroupSpec: { rayStartParams: {}, template } },
+      };
+      const rayClusters = { namespace, group: "ray.io", version: "v1", plural: "rayclusters" };
+      await expect(objects.createNamespacedCustomObject({ ...rayClusters, body: named })).rejects.toThrow(
+        `set headGroupSpec.template.spec.serviceAccountName to ${serviceAccount}`,
+      );
+    },
+  );
+
   test("gets no pod onto a node that mounts the catalog's volume", async () => {
     const claims = catalog.volumes.flatMap(({ persistentVolumeClaim: claim }: KubernetesObject) => claim ?? []);
     expect(claims).toHaveLength(1);
