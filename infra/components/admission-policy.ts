@@ -12,8 +12,8 @@ interface Validation {
 export interface AdmissionPolicyArgs {
   /** The name of the policy, which belongs to no namespace. */
   readonly policyName: string;
-  /** The namespaces in which it applies. */
-  readonly namespaces: readonly string[];
+  /** The namespaces in which it applies; all when absent. */
+  readonly namespaces?: readonly string[];
   /** The requests to which it applies. */
   readonly rule: Rule;
   /** The user whose requests it restricts; all users when absent. */
@@ -58,11 +58,13 @@ export function createAdmissionPolicy(
       spec: {
         policyName: policy.metadata.name,
         validationActions: ["Deny"],
-        matchResources: {
-          namespaceSelector: {
-            matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: [...namespaces] }],
+        ...(namespaces !== undefined && {
+          matchResources: {
+            namespaceSelector: {
+              matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: [...namespaces] }],
+            },
           },
-        },
+        }),
       },
     },
     options,

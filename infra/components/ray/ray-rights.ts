@@ -1,4 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
+import { createAdmissionPolicy } from "../admission-policy.ts";
 import { createGrantedRole } from "../granted-role.ts";
 
 /** The rights of pods of a Ray cluster: they watch its pods, and scale and delete the cluster. */
@@ -12,9 +13,31 @@ interface Account {
   readonly serviceAccount: string;
 }
 
-/** Grants the rights in the whole cluster under the names that Geneva expects. */
+/**
+ * Grants the rights in the whole cluster under the names that Geneva expects. A pod that changes a Ray cluster determines
+ * what its pods execute, so the API server refuses changes in other namespaces.
+ */
 export function createClusterRole(name: string, account: Account, options: pulumi.CustomResourceOptions): void {
-  createGrantedRole(name, roleOf(account), options);
+  const { namespace, serviceAccount } = account;
+  const policy = createAdmissionPolicy(
+    `${name}-own-clusters`,
+    {
+      policyName: `tiltyard-ray-own-clusters-${namespace}`,
+      rule: {
+        ...{ apiGroups: ["ray.io"], apiVersions: ["*"], resources: ["rayclusters"] },
+        operations: ["UPDATE", "DELETE"],
+      },
+      user: `system:serviceaccount:${namespace}:${serviceAccount}`,
+      validations: [
+        {
+          expression: `request.namespace == '${namespace}'`,
+          message: `Pods of Ray in ${namespace} may only change and delete Ray clusters there`,
+        },
+      ],
+    },
+    options,
+  );
+  createGrantedRole(name, roleOf(account), { ...options, dependsOn: [...policy] });
 }
 
 /** Grants the rights in one namespace, so that jobs of a team cannot access the Ray clusters of another. */

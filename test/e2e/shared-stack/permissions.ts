@@ -160,6 +160,22 @@ describe("a Ray job", () => {
     await expect(custom.createNamespacedCustomObject({ ...clusters, body: rayCluster })).rejects.toThrow(/403/);
   });
 
+  test("changes and deletes no Ray cluster of another namespace, which would execute its code", async () => {
+    const { api } = cluster();
+    const where = { namespace: `${namespace}-vision`, name: "of-others" };
+    const containers = [{ name: "ray-head", image: "ray" }];
+    const spec = { headGroupSpec: { rayStartParams: {}, template: { spec: { containers } } } };
+    const theirs = { apiVersion: "ray.io/v1", kind: "RayCluster", metadata: where, spec };
+    await api.create(theirs);
+    const named = { group: "ray.io", version: "v1", plural: "rayclusters", ...where };
+    const merge = setHeaderOptions("Content-Type", PatchStrategy.MergePatch);
+    const refused = { code: 422, message: expect.stringContaining(`in ${namespace} may only change and delete`) };
+    const body = { spec: { suspend: true } };
+    await expect(custom.patchNamespacedCustomObject({ ...named, body }, merge)).rejects.toMatchObject(refused);
+    await expect(custom.deleteNamespacedCustomObject(named)).rejects.toMatchObject(refused);
+    await api.delete(theirs);
+  });
+
   test("has an account in another namespace than Ray clusters, without a secret to mount", async () => {
     const { api } = cluster();
     const names = async (kind: string, where: string) =>
