@@ -45,10 +45,10 @@ export async function adoptBranch(
   });
   if (!isFirst || isAll) return;
   const state = await findBranch(store.read, files);
-  await adoptBelow(store, { ...files, state }, sorted, most - latest.length);
+  await adoptBelow(store, { ...files, state }, sorted, most);
 }
 
-/** Adopts versions of a branch below those that have records, the latest first. */
+/** Adopts versions of a branch below those that have records, the latest first. Several processes may do so at once. */
 export async function adoptBelow(
   store: Store,
   files: BranchFiles,
@@ -56,24 +56,22 @@ export async function adoptBelow(
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const task = adoptionOf(files);
-  const [lowest] = await listVersions(store.read, files, { after: undefined, limit: 1, descending: false });
-  const below = found
-    .filter(({ version }) => lowest === undefined || version < lowest.version)
-    .sort((a, b) => b.version - a.version);
-  for (let from = 0; from < below.length && from < most; from += adoptedAtOnce) {
-    const part = below.slice(from, from + adoptedAtOnce);
-    const isTaken = await store.write(async (session) => {
-      // The deletion of the branch's versions also deletes the task, because deleted versions must not reappear.
-      const now = await findBranch(session, files);
-      if (now === undefined || now.generation !== files.state?.generation || !(await holdTask(session, task)))
-        return false;
-      await insertRecords(session, files, now.generation, part);
-      if (from + adoptedAtOnce >= below.length) await deleteTask(session, task);
-      return true;
-    });
-    if (!isTaken) return;
-  }
-  if (below.length === 0) await store.write((session) => deleteTask(session, task));
+  const latestFirst = found.toSorted((a, b) => b.version - a.version);
+  let from = 0;
+  const adoptSome = async (session: Session): Promise<boolean> => {
+    // The deletion of the branch's versions also deletes the task, because deleted versions must not reappear.
+    const now = await findBranch(session, files);
+    if (now === undefined || now.generation !== files.state?.generation || !(await holdTask(session, task)))
+      return false;
+    const [lowest] = await listVersions(session, files, { after: undefined, limit: 1, descending: false });
+    while (lowest !== undefined && (latestFirst[from]?.version ?? -1) >= lowest.version) from += 1;
+    const part = latestFirst.slice(from, from + adoptedAtOnce);
+    if (part.length > 0) await insertRecords(session, files, now.generation, part);
+    const isMore = from + part.length < latestFirst.length;
+    if (!isMore) await deleteTask(session, task);
+    return isMore;
+  };
+  while (from < most && (await store.write(adoptSome))) from += adoptedAtOnce;
 }
 
 /** Inserts records. @returns False if the branch has changed. @throws CatalogError TableNotFound */

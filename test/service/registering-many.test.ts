@@ -1,7 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mainBranch } from "@tiltyard/protocol";
 import { expect, test } from "vitest";
-import { declareTable, finalName, pathOf, useCatalog } from "../support/catalog.ts";
+import { filesOf, listManifests } from "../../service/commits/discover.ts";
+import { adoptBelow } from "../../service/commits/record-adoption.ts";
+import { requireTable } from "../../service/domain/require.ts";
+import { createStorage } from "../../service/storage/storage.ts";
+import { findBranch } from "../../service/store/branches.ts";
+import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
+import { declareTable, finalName, pathOf, startTestCatalog, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -48,4 +56,35 @@ test("a table that is dropped before all its versions are adopted has them after
   expect((await catalog.call("undropTable", { id, dropped_id: dropped?.dropped_id })).status).toBe(200);
   const first = async () => (await catalog.call("listTableVersions", { id, limit: 1 })).body.versions[0]?.version;
   await expect.poll(first).toBe(1);
+});
+
+test("a table whose versions a request and the task of another process adopt at once has all of them", async () => {
+  let interrupt = async () => {};
+  const wrapStore = (store: Store): Store => {
+    const write = store.write.bind(store);
+    return Object.assign(store, {
+      write: async (...args: Parameters<typeof write>) => {
+        await interrupt();
+        return write(...args);
+      },
+    });
+  };
+  const own = await startTestCatalog({}, { wrapStore });
+  const { id, location } = await declareTable(own);
+  writeManifests(`/${pathOf({ id, location })}`, 2_000);
+  await using other = await openStore(own.database);
+  interrupt = async () => {
+    const at = { table: await requireTable(other.read, id), branch: mainBranch };
+    const state = await findBranch(other.read, at);
+    // The request begins with the latest versions.
+    if (state === undefined) return;
+    interrupt = async () => {};
+    const files = await filesOf(createStorage({ s3ForcePathStyle: false }), at, state);
+    await adoptBelow(other, files, await listManifests(files), 1);
+  };
+  const { versions: listed } = (await own.call("listTableVersions", { id, limit: 1 })).body;
+  expect(listed.map(({ version }) => version)).toEqual([1]);
+  const ranges = [{ start_version: 0, end_version: -1 }];
+  expect((await own.call("batchDeleteTableVersions", { id, ranges })).body.deleted_count).toBe(2_000);
+  await own.stop();
 });
