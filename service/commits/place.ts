@@ -58,7 +58,8 @@ export async function hasContentOf(
 ): Promise<boolean> {
   if (located.record.identity === identity) return true;
   const { staged: stagedKey } = keysOf(located);
-  const staged = await objects.find(stagedKey);
+  // A manifest that its writer placed itself has no other name.
+  const staged = stagedKey === key ? undefined : await objects.find(stagedKey);
   if (staged === undefined) return false;
   if (staged.identity === identity) return true;
   if (staged.sizeBytes !== sizeBytes) return false;

@@ -301,6 +301,16 @@ describe("a branch whose records were all deleted", () => {
     expect(readText(nameIn(same, 1))).toBe("external 1");
   });
 
+  test("has a version that an external writer creates again after the deletion of its manifest", async () => {
+    const table = await declareTable(catalog);
+    commitExternally(table, 1);
+    expect(await versionsOf(table)).toEqual([1]);
+    await deleteAll(table);
+    rmSync(nameIn(table, 1));
+    commitExternally(table, 1, "anew");
+    expect(await versionsOf(table)).toEqual([1]);
+  });
+
   test("keeps manifests of external writers and does not reuse their numbers", async () => {
     const table = await declareTable(catalog);
     commitExternally(table, 1);
