@@ -329,6 +329,15 @@ describe("a branch whose records were all deleted", () => {
     expect(await versionsOf(table)).toEqual([]);
   });
 
+  test("is emptied again even before its versions were adopted", async () => {
+    const table = await tableWithVersions(3);
+    await deleteAll(table);
+    rmSync(`/${pathOf(table)}/_versions`, { recursive: true });
+    commitExternally(table, 1);
+    expect((await deleteAll(table)).body.deleted_count).toBe(1);
+    expect(await versionsOf(table)).toEqual([]);
+  });
+
   test("may be emptied again and again", async () => {
     const table = await declareTable(catalog);
     for (const round of [1, 2, 3]) {
