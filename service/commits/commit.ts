@@ -4,7 +4,7 @@ import { requireTable } from "../domain/require.ts";
 import type { AuditEntry } from "../domain/transaction.ts";
 import type { LockableTable, Session } from "../store/store.ts";
 import { delayTask, deleteTask, insertTask } from "../store/tasks.ts";
-import { publishVersions } from "../store/unfinished-versions.ts";
+import { listUnfinishedVersions, publishVersions } from "../store/unfinished-versions.ts";
 import type { LocatedVersion } from "../store/versions.ts";
 import { define } from "../views/definition.ts";
 import type { CommitDeps, PlacedVersion } from "./deps.ts";
@@ -39,6 +39,10 @@ const heldForMs = 20_000;
 const heldForEachMs = 100;
 const retryAfterMs = 1_000;
 
+function heldMs(versions: number): number {
+  return heldForMs + heldForEachMs * versions;
+}
+
 export interface Entry {
   readonly identifier: Identifier;
   readonly prepared: PreparedVersion;
@@ -58,9 +62,10 @@ export async function commitTogether(deps: CommitDeps, batch: Batch) {
   const { audit, entries, apply, locking } = batch;
   if (apply !== undefined && entries.length === 0) return { entries: [], applied: await commit(deps, apply, locking) };
   if (apply !== undefined) await rehearse(deps, apply, locking);
+  const placesUntil = performance.now() + heldMs(entries.length);
   const found = await reserve(deps, entries, audit.id);
-  const { repeated, placed, applied } = await publish(deps, batch, found).catch(async (error: unknown) => {
-    if (found.some(isHeld)) await rollBackSoon(deps, audit.id);
+  const { repeated, placed, applied } = await publish(deps, batch, found, placesUntil).catch(async (error: unknown) => {
+    if (found.some(isHeld)) await rollBackSoon(deps, batch);
     throw error;
   });
   for (const each of placed) deps.finishing.note(each);
@@ -95,14 +100,22 @@ async function reserve({ store }: CommitDeps, entries: readonly Entry[], transac
       const record = await recordVersion(session, table, prepared, transactionId, true);
       found.push({ location: table.location, record });
     }
-    if (found.some(isHeld))
-      await insertTask(session, finishOf(transactionId), heldForMs + heldForEachMs * found.length);
+    if (found.some(isHeld)) await insertTask(session, finishOf(transactionId), heldMs(found.length));
     return found;
   });
 }
 
-/** Places the held versions and publishes them together with all other changes at the commit point. */
-async function publish(deps: CommitDeps, { audit, entries, apply, locking }: Batch, found: readonly LocatedVersion[]) {
+/**
+ * Places the held versions and publishes them together with all other changes at the commit point.
+ *
+ * @param placesUntil The time of `performance.now()` at which other processes may roll the batch back.
+ */
+async function publish(
+  deps: CommitDeps,
+  { audit, entries, apply, locking }: Batch,
+  found: readonly LocatedVersion[],
+  placesUntil: number,
+) {
   const held = found.filter(isHeld);
   // An earlier attempt of the same request committed these versions.
   const repeated = await finishAll(
@@ -110,13 +123,25 @@ async function publish(deps: CommitDeps, { audit, entries, apply, locking }: Bat
     found.filter((each) => !isHeld(each)),
   );
   if (apply === undefined && held.length === 0) return { repeated, placed: [], applied: [] };
-  const place = async (each: LocatedVersion): Promise<PlacedVersion> =>
-    (await placeManifest(deps, each)) ?? refuse(each);
-  const placed = await pMap(held, place, { concurrency: versionsAtOnce });
+  const place = async (each: LocatedVersion): Promise<PlacedVersion> => {
+    if (performance.now() > placesUntil) throw expired();
+    return (await placeManifest(deps, each)) ?? refuse(each);
+  };
+  const placing: Promise<PlacedVersion>[] = [];
+  const begin = (each: LocatedVersion) => {
+    const begun = place(each);
+    placing.push(begun);
+    return begun;
+  };
+  const placed = await pMap(held, begin, { concurrency: versionsAtOnce }).catch(async (error: unknown) => {
+    // The rollback would miss a manifest that is placed after it.
+    await Promise.allSettled(placing);
+    throw error;
+  });
   const applied = await deps.store.write(
     async (session) => {
       if (held.length > 0) {
-        if ((await publishVersions(session, audit.id)) !== held.length) throw withdrawn("the timeout expired");
+        if ((await publishVersions(session, audit.id)) !== held.length) throw expired();
         await deleteTask(session, finishOf(audit.id));
         for (const [index, { prepared }] of entries.entries()) {
           const each = found[index];
@@ -133,11 +158,19 @@ async function publish(deps: CommitDeps, { audit, entries, apply, locking }: Bat
 }
 
 /** Rolls back a batch. If that fails, the task or the next reader rolls it back. */
-async function rollBackSoon(deps: CommitDeps, transactionId: string): Promise<void> {
-  const postpone = () => deps.store.write((session) => delayTask(session, finishOf(transactionId), retryAfterMs));
-  await rollBack(deps, transactionId)
+async function rollBackSoon(deps: CommitDeps, { audit: { id }, entries }: Batch): Promise<void> {
+  const postpone = () => deps.store.write((session) => delayTask(session, finishOf(id), retryAfterMs));
+  await reserveAgain(deps, entries, id)
+    .then(() => rollBack(deps, id))
     .catch(postpone)
     .catch(() => undefined);
+}
+
+/** Reserves versions again that a task has rolled back before their manifests were placed, so that no reader adopts these. */
+async function reserveAgain(deps: CommitDeps, entries: readonly Entry[], transactionId: string): Promise<void> {
+  if ((await listUnfinishedVersions(deps.store.read, transactionId)).length > 0) return;
+  // The number of some may be in use by now.
+  for (const entry of entries) await reserve(deps, [entry], transactionId).catch(() => undefined);
 }
 
 function isHeld({ record }: LocatedVersion): boolean {
@@ -153,6 +186,10 @@ function finishAll({ finishing }: CommitDeps, versions: readonly LocatedVersion[
 /** Rejects a version whose manifest cannot be placed. @throws CatalogError ConcurrentModification */
 function refuse({ record: { version, branch } }: LocatedVersion): never {
   throw withdrawn(`the manifest of version ${version} on branch ${branch} was deleted or its name is in use`);
+}
+
+function expired(): CatalogError {
+  return withdrawn("the timeout expired");
 }
 
 function withdrawn(problem: string): CatalogError {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
@@ -17,7 +17,7 @@ import {
   uniqueName,
   useCatalog,
 } from "../support/catalog.ts";
-import { untilRecorded } from "../support/deferred-work.ts";
+import { doDeferredWork, untilRecorded } from "../support/deferred-work.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -34,6 +34,11 @@ function commitExternally(table: TestTable, version: number, content = `external
   mkdirSync(folder, { recursive: true });
   writeFileSync(`${folder}/${finalName(version)}`, content);
   return `${folder}/${finalName(version)}`.slice(1);
+}
+
+/** Waits for a number of turns of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
 }
 
 function startOver(
@@ -612,6 +617,76 @@ describe("a commit that cannot be finished", () => {
         "on top of the batch",
         "the other",
       ]);
+      await own.stop();
+    });
+
+    test("leaves nothing that is placed late, after another table's version was refused", async () => {
+      const final = (table: TestTable) => `${pathOf(table)}/_versions/${finalName(2)}`;
+      const rollsBack = Promise.withResolvers<void>();
+      let late = "";
+      const own = await startOver((store) => ({
+        ...store,
+        find: async (key) => {
+          if (key === late) rollsBack.resolve();
+          return store.find(key);
+        },
+        copy: async (from, to, replaced) => {
+          if (!to.endsWith(finalName(2))) return store.copy(from, to, replaced);
+          if (to !== final(one)) {
+            commitExternally(two, 2, "the other");
+            return store.copy(from, to, replaced);
+          }
+          late = to;
+          await Promise.race([rollsBack.promise, turns(10_000)]);
+          return store.copy(from, to, replaced);
+        },
+      }));
+      const [one, two] = [await declareTable(own), await declareTable(own)];
+      for (const table of [one, two]) await commit(own, table, 1);
+      const answer = await own.call("batchCreateTableVersions", { entries: [one, two].map(entryOf) });
+      expect(answer.error).toMatchObject({ status: 409, code: 14 });
+      expect([await latestOf(own, one), existsSync(`/${final(one)}`)]).toEqual(["version 1", false]);
+      await own.stop();
+    });
+
+    test("leaves nothing that is placed after a task has rolled it back", async () => {
+      let interrupt = async () => {};
+      const own = await startInterrupted(() => interrupt());
+      const tables = [await declareTable(own), await declareTable(own)] as const;
+      for (const table of tables) await commit(own, table, 1);
+      interrupt = async () => {
+        interrupt = async () => {};
+        await doDeferredWork(own.database);
+      };
+      const answer = await own.call("batchCreateTableVersions", { entries: tables.map(entryOf) });
+      expect(answer.error).toMatchObject({ status: 409, detail: expect.stringContaining("the timeout expired") });
+      expect(await Promise.all(tables.map((table) => latestOf(own, table)))).toEqual(["version 1", "version 1"]);
+      for (const table of tables) expect((await commit(own, table, 2)).status).toBe(200);
+      await own.stop();
+    });
+
+    test("places nothing more after its process was paused for longer than the timeout", async () => {
+      let placed = 0;
+      const own = await startOver((store) => ({
+        ...store,
+        copy: async (from, to, replaced) => {
+          placed += 1;
+          const now = performance.now();
+          vi.spyOn(performance, "now").mockReturnValue(now + 3_600_000);
+          return store.copy(from, to, replaced);
+        },
+      }));
+      const table = await declareTable(own);
+      const entries = Array.from({ length: 20 }, (_, index) => ({
+        id: table.id,
+        version: index + 1,
+        manifest_path: stageManifest(table, index + 1),
+      }));
+      const answer = await own.call("batchCreateTableVersions", { entries });
+      vi.restoreAllMocks();
+      expect(answer.error).toMatchObject({ status: 409, detail: expect.stringContaining("the timeout expired") });
+      expect(placed).toBeLessThan(entries.length);
+      expect((await own.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
       await own.stop();
     });
 
