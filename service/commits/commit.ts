@@ -141,12 +141,15 @@ async function publish(
   const applied = await deps.store.write(
     async (session) => {
       if (held.length > 0) {
+        for (const [index, { identifier, prepared }] of entries.entries()) {
+          const each = found[index];
+          if (each === undefined || !isHeld(each)) continue;
+          const { id } = await requireTable(session, identifier);
+          if (id !== each.record.tableId) throw withdrawn("the table was replaced");
+          await define(session, id, prepared.view);
+        }
         if ((await publishVersions(session, audit.id)) !== held.length) throw expired();
         await deleteTask(session, finishOf(audit.id));
-        for (const [index, { prepared }] of entries.entries()) {
-          const each = found[index];
-          if (each !== undefined && isHeld(each)) await define(session, each.record.tableId, prepared.view);
-        }
       }
       if (apply !== undefined) return apply(session);
       await audit.record(session);

@@ -29,9 +29,12 @@ export async function markForPurge(session: Session, id: number): Promise<void> 
   await updateBases(session, id, "separate");
 }
 
+/** The prefix of the text that replaces the location of a deregistered table. */
+export const noLocation = "forgotten:";
+
 /** Removes the name and the location of a table. Another table may use both afterwards. */
 export async function forgetTable(session: Session, id: number): Promise<void> {
-  await updateTable(session, id, { ...unnamed(id), location: `forgotten:${id}` });
+  await updateTable(session, id, { ...unnamed(id), location: `${noLocation}${id}` });
   await updateBases(session, id, "separate");
 }
 

@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from "kysely";
 import { parseLocation } from "../storage/location.ts";
 import { lowerBranch } from "./branches.ts";
+import { noLocation } from "./dropped-tables.ts";
 import { defineQuery } from "./queries.ts";
 import type { Session } from "./store.ts";
 import { isHidden, type LocatedVersion, type VersionRecord } from "./versions.ts";
@@ -98,6 +99,7 @@ export async function condemnVersions({ db }: Session, transactionId: string): P
     .execute();
 }
 
+/** Lists the unfinished versions of a transaction, without those of deregistered tables, which a task deletes. */
 export async function listUnfinishedVersions({ db }: Session, transactionId: string): Promise<LocatedVersion[]> {
   const rows = await db
     .selectFrom("tableVersions")
@@ -106,6 +108,7 @@ export async function listUnfinishedVersions({ db }: Session, transactionId: str
     .select("tables.location")
     .where(isUnfinished)
     .where("transactionId", "=", transactionId)
+    .where("tables.location", "not like", `${noLocation}%`)
     .orderBy("tableVersions.version", "desc")
     .execute();
   return rows.map(({ location, ...record }) => ({ location: parseLocation(location), record }));

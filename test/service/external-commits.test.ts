@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { CatalogError } from "@tiltyard/protocol";
 import { describe, expect, test, vi } from "vitest";
+import { requireTable } from "../../service/domain/require.ts";
 import type { ObjectStore } from "../../service/storage/object-store.ts";
 import type { Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
+import { deregisterTable } from "../../service/tables/drop.ts";
 import {
   commit,
   declareTable,
@@ -394,15 +396,19 @@ describe("a commit that cannot be finished", () => {
   }
 
   /** Starts a catalog that runs `interrupt` between the record of a commit and the copy of its manifest. */
-  async function startInterrupted(interrupt: () => void | Promise<void>): Promise<TestCatalog> {
+  async function startInterrupted(
+    interrupt: () => void | Promise<void>,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<TestCatalog> {
     const isFirst = firstCopies();
-    return startOver((store) => ({
+    const interrupted = (store: ObjectStore): ObjectStore => ({
       ...store,
       copy: async (from, to, replaced) => {
         if (isFirst(from)) await interrupt();
         return store.copy(from, to, replaced);
       },
-    }));
+    });
+    return startOver(interrupted, environment);
   }
 
   test.each([
@@ -687,6 +693,38 @@ describe("a commit that cannot be finished", () => {
       expect(answer.error).toMatchObject({ status: 409, detail: expect.stringContaining("the timeout expired") });
       expect(placed).toBeLessThan(entries.length);
       expect((await own.call("listTableVersions", { id: table.id })).body.versions).toEqual([]);
+      await own.stop();
+    });
+
+    test("commits nothing when one of its tables is dropped before the commit point", async () => {
+      let interrupt = async () => {};
+      const own = await startInterrupted(() => interrupt(), { TILTYARD_DROP_RETENTION: "1h" });
+      const tables = [await declareTable(own), await declareTable(own)] as const;
+      for (const table of tables) await commit(own, table, 1);
+      interrupt = async () => {
+        interrupt = async () => {};
+        await own.call("dropTable", { id: tables[1].id });
+      };
+      const answer = await own.call("batchCreateTableVersions", { entries: tables.map(entryOf) });
+      expect(answer.error).toMatchObject({ status: 404, code: 4 });
+      expect(await latestOf(own, tables[0])).toBe("version 1");
+      await own.stop();
+    });
+
+    test("leaves the other tables readable when one of its tables is deregistered before the commit point", async () => {
+      let interrupt = async () => {};
+      const own = await startInterrupted(() => interrupt());
+      const tables = [await declareTable(own), await declareTable(own)] as const;
+      for (const table of tables) await commit(own, table, 1);
+      await using other = await openStore(own.database);
+      interrupt = async () => {
+        interrupt = async () => {};
+        // This process does not wake the task of the catalog that deletes the records.
+        await other.write(async (session) => deregisterTable(session, await requireTable(session, tables[1].id)));
+      };
+      const answer = await own.call("batchCreateTableVersions", { entries: tables.map(entryOf) });
+      expect(answer.error).toMatchObject({ status: 404, code: 4 });
+      expect(await latestOf(own, tables[0])).toBe("version 1");
       await own.stop();
     });
 
