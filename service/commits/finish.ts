@@ -39,7 +39,7 @@ export function createFinishing(deps: StoreDeps & { readonly log: Log }): Finish
       await store
         .write((session) => insertTask(session, finishOf(record.transactionId), retryAfterMs))
         .catch(() => undefined);
-      throw inDoubt(record, error);
+      throw new VersionInDoubtError(record, error);
     }
   }
 
@@ -59,7 +59,7 @@ export function createFinishing(deps: StoreDeps & { readonly log: Log }): Finish
     const latest = await latestVersion(store.read, at);
     // A version of the same transaction may be recorded before this one is placed.
     if (latest === undefined || (latest.transactionId === record.transactionId && latest.state !== "finished"))
-      throw inDoubt(record);
+      throw new VersionInDoubtError(record);
     // A later commit builds on this version, so it remains, although a client has deleted its manifest since.
     await store.write((session) => unfinished.finishVersion(session, now));
     return { ...now, state: "finished" };
@@ -155,10 +155,10 @@ function keyOf({ tableId, branch, generation, version, committedName }: VersionR
   return `${tableId} ${generation} ${version} ${committedName} ${branch}`;
 }
 
-function inDoubt({ version, branch }: VersionRecord, cause?: unknown): CatalogError {
-  return new CatalogError(
-    "ServiceUnavailable",
-    `version ${version} on branch ${branch} is recorded, but its manifest has no final name yet: send the same request again`,
-    { cause },
-  );
+/** A recorded version that could not be placed. A reader, deferred work or a retry with the same manifest finishes it. */
+export class VersionInDoubtError extends CatalogError {
+  constructor({ version, branch }: VersionRecord, cause?: unknown) {
+    const problem = `version ${version} on branch ${branch} is recorded, but its manifest has no final name yet`;
+    super("ServiceUnavailable", `${problem}: send the same request again`, { cause });
+  }
 }

@@ -17,6 +17,7 @@ import { type LocatedVersion, latestVersion, type VersionRecord } from "../store
 import { recordTable } from "../tables/new-table.ts";
 import { commitTogether } from "./commit.ts";
 import type { CommitDeps } from "./deps.ts";
+import { VersionInDoubtError } from "./finish.ts";
 import { type PreparedVersion, prepareVersion, type VersionRequest } from "./prepare.ts";
 import { toTableVersion } from "./read.ts";
 import { recordVersion } from "./record.ts";
@@ -42,7 +43,7 @@ export interface Commits {
   publish(): Promise<void>;
   /** Deletes the manifests of the held-back versions, except those whose publication is in doubt. */
   discard(): Promise<void>;
-  /** The name of the last committed transaction; undefined before the first commit. */
+  /** The name of the last committed transaction, whose version may be in doubt; undefined before the first commit. */
   readonly transactionName: string | undefined;
 }
 
@@ -114,7 +115,10 @@ export function createCommits(
       return records.map((record) => ({ location: table.location, record }));
     };
     const locking = "id" in current ? undefined : "tables";
-    const committed = await commitTogether(deps, { audit, entries, apply, locking });
+    const committed = await commitTogether(deps, { audit, entries, apply, locking }).catch((error: unknown) => {
+      if (error instanceof VersionInDoubtError) transactionName = audit.name;
+      throw error;
+    });
     if (present !== undefined) current = present;
     const versions = [...committed.entries, ...committed.applied];
     transactionName = audit.nameOf(versions[0]?.record.transactionId ?? audit.id);

@@ -11,6 +11,7 @@ import {
 import { CatalogError } from "@tiltyard/protocol";
 import { withRole } from "../auth/authorize.ts";
 import { readContent, requireReadable } from "../commits/bases.ts";
+import { VersionInDoubtError } from "../commits/finish.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
@@ -94,12 +95,16 @@ export function createChange(deps: RowsDeps): ChangeRows {
         // A failed call must not commit later, and a commit in progress determines whether something changed.
         await served.close();
         await commits.discard().catch(() => undefined);
-        if (error instanceof ChildEnded && commits.transactionName !== undefined)
+        const { transactionName } = commits;
+        const isInDoubt = [error, served.failure].some((each) => each instanceof VersionInDoubtError);
+        if (transactionName !== undefined && (isInDoubt || error instanceof ChildEnded)) {
+          const reason = isInDoubt ? "its manifest cannot be placed yet" : "its process stopped before the response";
           throw new CatalogError(
             "ConcurrentModification",
-            `the change was committed (${commits.transactionName}), but its process stopped before the response. Do not repeat it`,
+            `the change was committed (${transactionName}), but ${reason}. Do not repeat it`,
             { cause: error },
           );
+        }
         throw await translateFailure(deps, { table, branch, zoned }, error, served, rows !== undefined);
       } finally {
         served[Symbol.dispose]();

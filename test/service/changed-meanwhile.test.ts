@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { CatalogError } from "@tiltyard/protocol";
 import { expect, test, vi } from "vitest";
-import { pathOf, useCatalog } from "../support/catalog.ts";
+import type { Storage } from "../../service/storage/storage.ts";
+import { pathOf, startTestCatalog, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -39,6 +41,29 @@ test("a table that is dropped during a request is not found, instead of its file
   await catalog.call("dropTable", { id });
   await vi.waitFor(() => expect(existsSync(`/${pathOf({ id, location })}`)).toBe(false));
   expect(await finish()).toMatchObject({ status: 404, error: `table ${id.join("$")} does not exist` });
+});
+
+test("an insertion whose version cannot be placed is a conflict that names it, and the version exists later", async () => {
+  let isAway = false;
+  const wrapStorage = (storage: Storage): Storage => ({
+    at: async (location) => {
+      const store = await storage.at(location);
+      const copy: typeof store.copy = async (...args) => {
+        if (isAway) throw new CatalogError("ServiceUnavailable", "the store is away");
+        return store.copy(...args);
+      };
+      return { ...store, copy };
+    },
+  });
+  const own = await startTestCatalog({}, { wrapStorage });
+  const id = await createFilms(own);
+  isAway = true;
+  const { error } = await own.call("insertIntoTable", { id }, { body: arrowStream(films) });
+  isAway = false;
+  // A client would repeat the request after 503, and insert the rows twice.
+  expect(error).toMatchObject({ status: 409, code: 14, error: expect.stringContaining("Do not repeat it") });
+  expect((await own.call("countTableRows", { id })).body).toBe(2 * films.length);
+  await own.stop();
 });
 
 test("a branch that is deleted during a request is not found, instead of its files", async () => {
