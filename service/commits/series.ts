@@ -109,7 +109,8 @@ export function createCommits(
       // The library would replace the rows of a writer that was faster.
       if (isNew && first !== undefined && first.transactionId !== audit.id)
         throw new OutdatedChangeError(`table ${formatIdentifier(identifier)} was written concurrently`);
-      if (properties !== undefined) await replaceProperties(session, table, properties);
+      // A new table was recorded with its properties and, possibly, those of the catalog.
+      if (properties !== undefined && "id" in current) await replaceProperties(session, table, properties);
       if (transactionName === undefined) await change.alongside?.(session, table);
       if (isNew) await audit.record(session);
       return records.map((record) => ({ location: table.location, record }));

@@ -46,6 +46,17 @@ test("a policy that the creator of a table in __system sets replaces that of the
   expect((await catalog.call("describeTable", { id: ["__system", "own"] })).body.properties).toEqual(properties);
 });
 
+test("the policy of the catalog applies to a table in __system that is created with other properties", async () => {
+  const properties = { owner: "geneva" };
+  const created = ["__system", "created"];
+  const request = { id: created, properties: JSON.stringify(properties) };
+  expect((await catalog.call("createTable", request, { body: arrowStream(films) })).status).toBe(200);
+  await catalog.call("declareTable", { id: ["__system", "declared"], properties });
+  const propertiesOf = async (table: string[]) => (await catalog.call("describeTable", { id: table })).body.properties;
+  expect(await propertiesOf(created)).toMatchObject({ ...properties, auto_compact: expect.any(String) });
+  expect(await propertiesOf(created)).toEqual(await propertiesOf(["__system", "declared"]));
+});
+
 test("no API key can be created for the principal of these jobs", async () => {
   expect((await catalog.call("createApiKey", { principal: "catalog" })).error.status).toBe(400);
 });
