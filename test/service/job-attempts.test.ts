@@ -176,6 +176,25 @@ describe("an attempt", () => {
     expect((await claim()).body.job).toMatchObject({ attempt: 2, interruptions: 1 });
   });
 
+  test("ends for good by a pause, also before its start and when the job is resumed at once", async () => {
+    const job = await openJob();
+    const id = job.split("$");
+    await claimAttempt(catalog, job);
+    await catalog.call("pauseJob", { id });
+    const released = await catalog.call("releaseJobAttempt", { id, attempt: 1 });
+    expect(released.error).toMatchObject({ status: 409, detail: expect.stringContaining("attempt 1 has ended") });
+    await catalog.call("resumeJob", { id });
+    for (const name of ["startJobAttempt", "heartbeatJobAttempt", "releaseJobAttempt"] as const) {
+      const { error } = await catalog.call(name, { id, attempt: 1, claim: "process" });
+      expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("attempt 1 has ended") });
+    }
+    const described = await describeJob(job);
+    expect(described).toMatchObject({ status: "Queued", attempt: 1, interruptions: 1 });
+    expect(described).not.toHaveProperty("heartbeat");
+    await beginAttempt(catalog, job);
+    expect(await describeJob(job)).toMatchObject({ status: "Running", attempt: 2, interruptions: 1 });
+  });
+
   test("succeeds although its job is paused, when its last commit was already done", async () => {
     const job = await openJob();
     await beginAttempt(catalog, job);

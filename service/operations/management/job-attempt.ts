@@ -52,6 +52,7 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
 export const startJobAttempt: Handler<"startJobAttempt"> = async (request, { store }) => {
   const altered = await alterAttempt(store, request, async (session, job) => {
     if (job.pausedAtMillis !== undefined) return job;
+    await requireNotEnded(session, job);
     const { claim } = request;
     const heartbeatAtMillis = Date.now();
     const { startedAtMillis = heartbeatAtMillis, progressedAtMillis = startedAtMillis } = job;
@@ -66,6 +67,7 @@ export const startJobAttempt: Handler<"startJobAttempt"> = async (request, { sto
 export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (request, { store }) => {
   const altered = await alterAttempt(store, request, async (session, job) => {
     if (job.pausedAtMillis !== undefined) return job;
+    await requireNotEnded(session, job);
     const { claim, progress, log_tail: logTail, reason } = request;
     const samples = await sampled(session, job, progress);
     if (logTail !== undefined || samples !== undefined)
@@ -85,6 +87,7 @@ export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, {
   const altered = await alterAttempt(store, request, async (session, job) => {
     if (job.claim !== undefined || job.startedAtMillis !== undefined)
       throw new CatalogError("ConcurrentModification", `attempt ${job.attempt} has started already`);
+    await requireNotEnded(session, job);
     await deleteAttempt(session, job.id, job.attempt);
     // The attempt before it has ended. It must not be released, too, so another one may follow at once.
     const before = await findAttempt(session, job.id, job.attempt - 1);
@@ -182,6 +185,17 @@ export async function requireAttempt(session: Session, { id, attempt, claim }: A
   if (claim !== undefined && latest.claim !== undefined && latest.claim !== claim)
     throw new CatalogError("ConcurrentModification", `another process runs attempt ${attempt}`);
   return latest;
+}
+
+/**
+ * Requires that the latest attempt at an open job has not ended. A resumed job begins another one, and a process that was
+ * paused meanwhile must not continue the old one, whose time no longer counts.
+ *
+ * @throws CatalogError ConcurrentModification
+ */
+async function requireNotEnded(session: Session, { id, attempt }: JobRecord): Promise<void> {
+  if ((await findAttempt(session, id, attempt))?.endedAtMillis === undefined) return;
+  throw new CatalogError("ConcurrentModification", `attempt ${attempt} has ended: another one may follow`);
 }
 
 const samplesMax = 120;
