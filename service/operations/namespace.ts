@@ -18,6 +18,7 @@ export const createNamespace: Handler<"createNamespace"> = async (request, catal
   if (isReplaced && (await findNamespace(store.read, identifier)) !== undefined) {
     await carryOut(store, audit, () =>
       dropContents(store, identifier, dropRetentionMs, async (session) => {
+        await requireNamespace(session, identifier.slice(0, -1));
         await deleteNamespace(session, identifier);
         await insertNamespace(session, { identifier, properties });
       }),

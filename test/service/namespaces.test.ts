@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { deleteNamespace } from "../../service/store/namespaces.ts";
+import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
+import { declareTable, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
 
@@ -10,6 +13,32 @@ describe("CreateNamespace", () => {
     expect(created.body.properties).toEqual({ owner: "ada" });
     expect((await catalog.call("describeNamespace", { id })).body.properties).toEqual({ owner: "ada" });
     expect((await catalog.call("namespaceExists", { id })).status).toBe(200);
+  });
+
+  test("is not found when the parent is dropped during an Overwrite", async () => {
+    let interrupt = async () => {};
+    const wrapStore = (store: Store): Store => {
+      const write = store.write.bind(store);
+      return Object.assign(store, {
+        write: async (...args: Parameters<typeof write>) => {
+          await interrupt();
+          return write(...args);
+        },
+      });
+    };
+    const own = await startTestCatalog({}, { wrapStore });
+    const [parent, id] = [["parent"], ["parent", "child"]];
+    for (const each of [parent, id]) await own.call("createNamespace", { id: each });
+    await using other = await openStore(own.database);
+    interrupt = async () => {
+      interrupt = async () => {};
+      for (const each of [id, parent]) await other.write((session) => deleteNamespace(session, each));
+    };
+    expect((await own.call("createNamespace", { id, mode: "Overwrite" })).error).toMatchObject({
+      status: 404,
+      code: 1,
+    });
+    await own.stop();
   });
 
   test("is refused when the parent does not exist", async () => {
