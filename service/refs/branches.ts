@@ -107,6 +107,7 @@ export async function prepareDeletion({ store, storage }: StoreDeps, table: Tabl
         lease.requireValid();
         if (!nested.some((other) => key.startsWith(`${other}/`))) await objects.delete(key);
       }
+    lease.requireValid();
     await store.write((session) => emptyBranch(session, { table, branch: name }));
   };
 }

@@ -119,9 +119,13 @@ export async function changeAuditedRefs(
   prepare: (table: TableRecord, lease: Lease) => Promise<() => Promise<void>>,
 ): Promise<{ transaction_id: string }> {
   const audit = prepareAudit({ ...change, objects: [change.request.id] });
-  await changeRefs(deps, change.request.id, async (table, lease) =>
-    carryOut(deps.store, audit, await prepare(table, lease)),
-  );
+  await changeRefs(deps, change.request.id, async (table, lease) => {
+    const work = await prepare(table, lease);
+    await carryOut(deps.store, audit, async () => {
+      lease.requireValid();
+      await work();
+    });
+  });
   return { transaction_id: audit.name };
 }
 

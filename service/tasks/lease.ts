@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
  * even if this one is only paused, so `requireValid` must precede each step that is not idempotent.
  */
 export interface Lease {
-  /** Requires a valid lease for a step in this turn of the event loop. @throws Error if it may have expired. */
+  /** Requires a valid lease for a step in this turn of the event loop. @throws CatalogError ServiceUnavailable */
   requireValid(): void;
 }
 
@@ -34,7 +34,8 @@ export async function underLease<Result>(renew: () => Promise<boolean>, work: (l
   try {
     return await work({
       requireValid: () => {
-        if (performance.now() > validUntil) throw new Error("The lease has expired: another process may continue.");
+        if (performance.now() > validUntil)
+          throw new CatalogError("ServiceUnavailable", "The lease has expired: another process may continue.");
       },
     });
   } finally {

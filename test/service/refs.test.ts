@@ -1,15 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Contracts } from "@tiltyard/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { readBytesMax } from "../../service/storage/object-store.ts";
 import { openStore } from "../../service/store/open.ts";
+import type { Store } from "../../service/store/store.ts";
 import {
   commit,
   declareTable,
   finalName,
   pathOf,
   stageManifest,
+  startTestCatalog,
   type TestTable,
   useCatalog,
 } from "../support/catalog.ts";
@@ -224,6 +226,46 @@ describe("a tag", () => {
     expect((await catalog.call("getTableTagVersion", { id: table.id, tag: "good" })).body).toEqual({ version: 1 });
   });
 });
+
+test.each(["tag", "branch"] as const)(
+  "a %s is not deleted by a process that was paused for longer than its lease",
+  async (kind) => {
+    let interrupt = async () => {};
+    const wrapStore = (store: Store): Store => {
+      const write = store.write.bind(store);
+      return Object.assign(store, {
+        write: async (...args: Parameters<typeof write>) => {
+          const result = await write(...args);
+          await interrupt();
+          return result;
+        },
+      });
+    };
+    const own = await startTestCatalog({}, { wrapStore });
+    const table = await declareTable(own);
+    const { id } = table;
+    await commit(own, table, 1);
+    await own.call("createTableTag", { id, tag: "t", version: 1 });
+    writeRef(table, "branches/b", { parentBranch: null, parentVersion: 1, createAt: 1_795_264_141, manifestSize: 9 });
+    const [operation, request] =
+      kind === "tag"
+        ? (["deleteTableTag", { id, tag: "t" }] as const)
+        : (["deleteTableBranch", { id, name: "b" }] as const);
+    interrupt = async () => {
+      const { body } = await own.call("listTransactions", { id: id.slice(0, 1) });
+      // The intent is recorded directly before the deletion.
+      if (!body.transactions.some(({ status }) => status === "Running")) return;
+      interrupt = async () => {};
+      const now = performance.now();
+      vi.spyOn(performance, "now").mockReturnValue(now + 3_600_000);
+    };
+    const { status } = await own.call(operation, request);
+    vi.restoreAllMocks();
+    expect(status).toBe(503);
+    expect(existsSync(refFile(table, kind === "tag" ? "tags/t" : "branches/b"))).toBe(true);
+    await own.stop();
+  },
+);
 
 describe("a list of tags", () => {
   test("has pages in the order of names, also by GET", async () => {
