@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { ChildEnded } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
@@ -86,8 +87,9 @@ export async function automaticJob(
   }
 }
 
-/** Reports whether an error is a reason why no job can be opened for now. */
+/** Reports whether an error is a reason why no job can be opened for now. The end of the library's process is none. */
 export function isObstacle(error: unknown): error is CatalogError {
+  if (error instanceof Error && error.cause instanceof ChildEnded) return false;
   return hasKind(error, "TableColumnNotFound", "InvalidInput", "InvalidTableState", "PermissionDenied");
 }
 

@@ -1,5 +1,13 @@
+import { ChildEnded } from "@tiltyard/lance-worker";
 import { CatalogError } from "@tiltyard/protocol";
 import { describe, expect, test } from "vitest";
+import { openDueJobs } from "../../service/automation/open-due-jobs.ts";
+import { createFinishing } from "../../service/commits/finish.ts";
+import { requireTable } from "../../service/domain/require.ts";
+import { createLog } from "../../service/log.ts";
+import type { Rows } from "../../service/rows/rows.ts";
+import { createStorage } from "../../service/storage/storage.ts";
+import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { executeSql } from "../support/database.ts";
@@ -386,6 +394,24 @@ test("a column with auto_backfill gets no job any more when its principal has lo
   await catalog.call("revokeGrant", { id: id.slice(0, 1), principal: "leaver" });
   await append(id);
   expect((await jobsOn(id)).filter(({ status }) => status === "Queued")).toEqual([]);
+});
+
+test("a column with auto_backfill keeps its jobs although the process that reads its table has crashed", async () => {
+  const id = await createAutomatic();
+  await append(id);
+  await using store = await openStore(catalog.database);
+  const storage = createStorage({ s3ForcePathStyle: false });
+  const log = createLog("silent");
+  const crashed = new CatalogError("InvalidInput", "the process crashed", { cause: new ChildEnded("ended") });
+  const deps = {
+    ...{ store, storage, finishing: createFinishing({ store, storage, log }), log },
+    ...{ automationDelayMs: 0, autoRefresh: true, rayClusters: [] },
+    openJobMaxima: { perPrincipal: 10, perNamespace: 10 },
+    rows: { read: () => Promise.reject(crashed) } as unknown as Rows,
+  };
+  const { id: tableId } = await requireTable(store.read, id);
+  await expect(openDueJobs(deps, String(tableId))).rejects.toBe(crashed);
+  expect(await jobsOn(id)).toMatchObject([{ status: "Queued", column: "length" }]);
 });
 
 describe("an automation exists from the commit of its cause on", () => {
