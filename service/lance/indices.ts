@@ -1,7 +1,7 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { quotedName } from "@tiltyard/lance-worker";
 import { type Manifest, ofManifest, readFile, type SchemaField } from "./manifest.ts";
-import { type Field, last, messages, readFields, text, uint } from "./protobuf.ts";
+import { type Field, last, messages, readable, readFields, text, uint } from "./protobuf.ts";
 
 export interface ManifestIndex {
   readonly name: string;
@@ -22,7 +22,11 @@ const ofDetails = { typeUrl: 1 } as const;
 const internal = "__lance";
 
 /** Returns the indices of a manifest by name. @throws CatalogError Unsupported */
-export function indicesOf({ file, fields }: Manifest): readonly ManifestIndex[] {
+export function indicesOf(manifest: Manifest): readonly ManifestIndex[] {
+  return readable(() => indicesIn(manifest));
+}
+
+function indicesIn({ file, fields }: Manifest): readonly ManifestIndex[] {
   const { sections, manifest } = readFile(file);
   const start = Number(uint(readFields(manifest.content), ofManifest.indexSection) ?? -1n);
   const section = sections.find((each) => each.start === start);

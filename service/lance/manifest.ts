@@ -140,11 +140,14 @@ export class Manifest {
   /** The fragments, which may have at most as many as memory allows. */
   get fragments(): readonly Fragment[] {
     const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
-    return Array.from(messages(manifestFields(this.file), ofManifest.fragments), (fragment) => {
-      const [deletions = []] = messages(fragment, ofFragment.deletions);
-      const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
-      return { id: number(fragment, ofFragment.id), rows };
-    });
+    const all = () => messages(manifestFields(this.file), ofManifest.fragments);
+    return readable(() =>
+      Array.from(all(), (fragment) => {
+        const [deletions = []] = messages(fragment, ofFragment.deletions);
+        const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
+        return { id: number(fragment, ofFragment.id), rows };
+      }),
+    );
   }
 }
 
@@ -209,7 +212,7 @@ export function differingFragments(
   one: Uint8Array,
   other: Uint8Array,
 ): readonly [one: readonly number[], other: readonly number[]] | undefined {
-  const [ofOne, ofOther] = [readParts(one), readParts(other)];
+  const [ofOne, ofOther] = readable(() => [readParts(one), readParts(other)] as const);
   // Only a forged manifest has a fragment twice.
   const hasTwice = [ofOne, ofOther].some(({ fragments, count }) => fragments.size < count);
   if (hasTwice || !ofOne.rest.equals(ofOther.rest)) return undefined;

@@ -1,6 +1,6 @@
 import { tableFromJSON } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { uniqueName, useCatalog } from "../support/catalog.ts";
+import { commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
 import { executeSql } from "../support/database.ts";
 import { useDeferredWork } from "../support/deferred-work.ts";
 import { arrowStream, createFilms, films } from "../support/rows.ts";
@@ -318,4 +318,15 @@ test("maintenance of a table is refused on a branch, because jobs work on main",
   ])
     expect(answer.error).toMatchObject(refused);
   expect((await catalog.call("compactTable", { id, branch: "main" })).status).toBe(202);
+});
+
+test("the policy of a table with a fragment that cannot be read is described with that problem", async () => {
+  const table = await declareTable(catalog);
+  // The only fragment has a field without its value.
+  const manifest = [0x12, 0x01, 0x08];
+  const content = Buffer.from([manifest.length, 0, 0, 0, ...manifest, ...Array(12).fill(0), ...Buffer.from("LANC")]);
+  expect((await commit(catalog, table, 1, { content })).status).toBe(200);
+  await put(table.id, { auto_compact: { small_fragments: 2 } });
+  const { problems } = (await catalog.call("describeTablePolicy", { id: table.id })).body;
+  expect(problems).toMatchObject([{ policy: "auto_compact", problem: expect.stringContaining("it cannot be read") }]);
 });
