@@ -9,7 +9,7 @@ import {
 import type { Principal } from "../auth/authenticator.ts";
 import { insertAuditOutcome, insertAuditRecord } from "../store/audit.ts";
 import type { JobRecord, JobSummaryRecord } from "../store/jobs.ts";
-import type { Session, Store } from "../store/store.ts";
+import type { Session, Store, WriteOptions } from "../store/store.ts";
 import { nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
 
 export interface Caller {
@@ -110,11 +110,16 @@ export async function recordAudit(session: Session, change: Change): Promise<str
 }
 
 /** Applies a change and records it in one database transaction. @returns The transaction in the format of responses. */
-export function makeAudited(store: Store, change: Change, work: (session: Session) => Promise<unknown>) {
+export function makeAudited(
+  store: Store,
+  change: Change,
+  work: (session: Session) => Promise<unknown>,
+  options?: WriteOptions,
+) {
   return store.write(async (session) => {
     await work(session);
     return { transaction_id: await recordAudit(session, change) };
-  });
+  }, options);
 }
 
 /**

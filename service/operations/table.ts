@@ -192,12 +192,13 @@ export const renameTable: Handler<"renameTable"> = async (request, { store }, ca
   const identifier = request.id;
   const renamed = checkIdentifier(renamedTo(request));
   const change = { contract: contracts.renameTable, request, caller, objects: [identifier, renamed] };
-  return makeAudited(store, change, async (session) => {
+  const work = async (session: Session) => {
     const table = await requireTable(session, identifier);
     await requireFreeName(session, renamed);
     await requireNoOpenJob(session, table);
     await rename(session, table.id, renamed);
-  });
+  };
+  return makeAudited(store, change, work, { locking: "jobs" });
 };
 
 export const restoreTable: Handler<"restoreTable"> = async (request, { rows }, caller) => {

@@ -1,6 +1,10 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { contracts } from "@tiltyard/protocol";
+import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
+import { prepareJob } from "../../service/jobs/job.ts";
+import { openStore } from "../../service/store/open.ts";
 import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
@@ -268,6 +272,32 @@ describe("RenameTable", () => {
     expect(renamed.status).toBe(200);
     expect((await catalog.call("tableExists", { id: [table.id[0], "renamed"] })).status).toBe(200);
     expect((await catalog.call("tableExists", { id: ["renamed"] })).status).toBe(404);
+  });
+
+  test("is refused when a concurrent request opens a job on the table", async () => {
+    const { id } = await declareTable(catalog);
+    await using other = await openStore(catalog.database);
+    const [isOpened, isCommitted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const caller = { principal: { name: "ann", grants: [] }, requestId: "" };
+    const job = prepareJob({ contract: contracts.alterTableBackfillColumns, caller, table: id, parameters: {} });
+    const opening = other.write(
+      async (session) => {
+        await job.open(session, { perPrincipal: 1, perNamespace: 1 });
+        isOpened.resolve();
+        await isCommitted.promise;
+      },
+      { locking: "jobs" },
+    );
+    await isOpened.promise;
+    const renaming = catalog.call("renameTable", { id, new_table_name: "renamed" });
+    // SQLite runs one transaction at a time.
+    const isWaiting = async () =>
+      catalog.database.kind === "sqlite" ||
+      (await sql`select 1 from pg_locks where not granted`.execute(other.read.db)).rows.length > 0;
+    await Promise.race([renaming, expect.poll(isWaiting).toBe(true)]);
+    isCommitted.resolve();
+    await opening;
+    expect((await renaming).error).toMatchObject({ status: 409, detail: expect.stringContaining("has the open job") });
   });
 
   test("is refused when the name exists, the target is unknown or the name is invalid", async () => {
