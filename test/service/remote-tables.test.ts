@@ -111,6 +111,9 @@ describe("a table", () => {
     await catalog.call("remoteInsertIntoTable", { id }, { body: arrowStream(films) });
     await catalog.call("remoteCreateTableTag", { id, tag: "first", version: 1 });
     expect((await catalog.call("remoteListTableTags", { id })).body).toMatchObject({ first: { version: 1 } });
+    await catalog.call("remoteCreateTableTag", { id, tag: "__proto__", version: 1 });
+    const listed = await catalog.fetch(`/v1/table/${id.join("%24")}/tags/list/`, { method: "POST" });
+    expect(await listed.text()).toContain('"__proto__"');
     const { versions } = (await catalog.call("remoteListTableVersions", { id })).body;
     expect(versions.map(({ version }) => version)).toEqual([1, 2]);
   });

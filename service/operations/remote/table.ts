@@ -51,7 +51,7 @@ export const remoteListTableVersions: Handler<"remoteListTableVersions"> = async
 
 export const remoteListTableTags: Handler<"remoteListTableTags"> = async (request, catalog, caller) => {
   const pages = await readWhole((page_token) => listTableTags({ ...request, page_token }, catalog, caller));
-  return Object.assign({}, ...pages.map(({ tags }) => tags));
+  return Object.fromEntries(pages.flatMap(({ tags }) => Object.entries(tags)));
 };
 
 // The client interprets missing counts as 0, so the responses of the protocol's operations suffice.
