@@ -52,6 +52,18 @@ async function openRefresh(id: readonly string[], column = "double") {
 }
 
 describe("a Function", () => {
+  test("is described by its job to readers of its own namespace only, not of another one with the same joined name", async () => {
+    const outer = uniqueName("outer");
+    const dotted = { delimiter: "." };
+    await catalog.call("createNamespace", { id: [`${outer}$inner`] }, dotted);
+    const request = { id: [`${outer}$inner`, "f"], ...functionRegistration() };
+    const { job_id } = (await catalog.call("createFunction", request, dotted)).body;
+    expect((await catalog.call("describeRemoteJob", { job_id }, dotted)).status).toBe(200);
+    const key = await catalog.keyFor("reader", { [`${outer}$inner`]: "reader" });
+    const joined = job_id.replace(".", "$");
+    expect((await catalog.call("describeRemoteJob", { job_id: joined }, { key })).status).toBe(404);
+  });
+
   test("is registered once for each definition, and gets the next version for another one", async () => {
     const namespace = uniqueName("ns");
     await catalog.call("createNamespace", { id: [namespace] });

@@ -28,6 +28,7 @@ import {
   listUsesOf,
   listVersionsOf,
 } from "../../store/functions.ts";
+import { toPath } from "../../store/path.ts";
 import type { Session } from "../../store/store.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
@@ -82,8 +83,7 @@ export function requireName(identifier: Identifier): string {
 export async function findRegistered(session: Session, job: Identifier): Promise<FunctionRecord | undefined> {
   const id = job.at(-1) ?? "";
   if (!id.startsWith(registrationPrefix)) return undefined;
-  const found = await findFunctionBy(session, { id: id.slice(registrationPrefix.length) });
-  return found && formatIdentifier(found.namespace) === formatIdentifier(job.slice(0, -1)) ? found : undefined;
+  return findFunctionBy(session, { id: id.slice(registrationPrefix.length), namespace: toPath(job.slice(0, -1)) });
 }
 
 export const describeFunction: Handler<"describeFunction"> = async ({ id, version, database }, { store }) => {
