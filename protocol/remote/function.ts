@@ -8,7 +8,11 @@ import { timeMillis } from "../management/fields.ts";
 /** The maximum size of the source of a Function in bytes. */
 const functionSourceMax = 1024 * 1024;
 
-const versionText = text(characters.name).regex(/^[1-9]\d{0,9}$/, "must be a positive integer as text");
+/** Nine digits fit into the integers of every database. */
+const versionText = text(characters.name).regex(
+  /^[1-9]\d{0,8}$/,
+  "must be a positive integer of at most 9 digits as text",
+);
 const { artifact, signature, runtime, secret_bindings } = FunctionDefinition.shape;
 const { packages } = runtime.shape;
 

@@ -77,10 +77,14 @@ describe("a Function", () => {
     expect(second.image.manifest_digest).not.toBe(first.image.manifest_digest);
     expect(await register(id, { runtime: { env: { A: "1", B: "2" } } })).toEqual(second);
     expect((await catalog.call("describeFunction", { id, version: "2" })).body).toEqual(second);
+    for (const version of ["9999999999", "2147483648"])
+      expect((await catalog.call("describeFunction", { id, version })).status).toBe(400);
     expect((await catalog.call("describeFunction", { id, version: "3" })).error).toMatchObject({
       status: 404,
       detail: `the function ${namespace}$f has no version 3`,
     });
+    const after = Buffer.from(JSON.stringify(["functions", { name: "f", version: 2 ** 31 }])).toString("base64url");
+    expect((await catalog.call("listFunctions", { id: [namespace], page_token: after })).error.status).toBe(400);
     await register([namespace, "a"]);
     const { functions, page_token } = (await catalog.call("listFunctions", { id: [namespace], limit: 2 })).body;
     expect(functions.map(({ definition: { name, version } }) => [name, version])).toEqual([

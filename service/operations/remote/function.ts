@@ -96,7 +96,7 @@ export const listFunctions: Handler<"listFunctions"> = async (request, { store }
   const { id: namespace, database } = request;
   await requireNamespace(store.read, namespace);
   const { items, ...page } = await readPage(
-    { name: "functions", key: z.object({ name: keyText, version: z.int() }) },
+    { name: "functions", key: z.object({ name: keyText, version: z.int32() }) },
     request,
     (after, limit) => listRecords(store.read, namespace, { after, limit }),
     ({ name, version }) => ({ name, version }),
