@@ -12,7 +12,7 @@ const folders = {
   domain: ["auth", "storage", "store"],
   jobs: ["auth", "domain", "store"],
   tables: ["auth", "domain", "storage", "store", "tasks"],
-  commits: ["domain", "jobs", "lance", "storage", "store", "tables", "views", "log"],
+  commits: ["domain", "jobs", "lance", "storage", "store", "tables", "tasks", "views", "log"],
   refs: ["commits", "domain", "lance", "storage", "store", "tasks"],
   rows: ["auth", "commits", "domain", "lance", "refs", "storage", "store", "tables", "log"],
   geneva: ["auth", "commits", "domain", "jobs", "lance", "rows", "storage", "store"],

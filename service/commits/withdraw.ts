@@ -3,6 +3,7 @@ import { insertAuditOutcome } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { condemnVersions, listUnfinishedVersions, withdrawVersion } from "../store/unfinished-versions.ts";
 import { isHidden, type LocatedVersion, type VersionRecord } from "../store/versions.ts";
+import { exclusively, type Lease } from "../tasks/lease.ts";
 import type { StoreDeps } from "./deps.ts";
 import { hasContentOf, keysOf } from "./place.ts";
 
@@ -21,18 +22,30 @@ export async function withdraw(store: Store, record: VersionRecord): Promise<boo
   });
 }
 
-/** Rolls back a batch before its commit point. The first write prevents its publication by other processes. */
+/**
+ * Rolls back a batch before its commit point. The first write prevents its publication by other processes. One request at
+ * a time does it, because a retry of a commit may follow, with the same manifests.
+ *
+ * @throws CatalogError ServiceUnavailable
+ */
 export async function rollBack({ store, storage }: StoreDeps, transactionId: string): Promise<void> {
-  await store.write((session) => condemnVersions(session, transactionId));
-  const condemned = (await listUnfinishedVersions(store.read, transactionId)).filter(({ record }) => isHidden(record));
-  for (const each of condemned) await removePlaced({ storage }, each);
-  await store.write(async (session) => {
-    for (const { record } of condemned) await withdrawVersion(session, record);
+  await exclusively(store, `rollback of ${transactionId}`, async (lease) => {
+    await store.write((session) => condemnVersions(session, transactionId));
+    const left = await listUnfinishedVersions(store.read, transactionId);
+    const condemned = left.filter(({ record }) => isHidden(record));
+    for (const each of condemned) await removePlaced({ storage }, each, lease);
+    await store.write(async (session) => {
+      for (const { record } of condemned) await withdrawVersion(session, record);
+    });
   });
 }
 
 /** Deletes a final name unless a writer outside the catalog has built the next version on it. */
-async function removePlaced({ storage }: Pick<StoreDeps, "storage">, located: LocatedVersion): Promise<void> {
+async function removePlaced(
+  { storage }: Pick<StoreDeps, "storage">,
+  located: LocatedVersion,
+  lease: Lease,
+): Promise<void> {
   const { location, record } = located;
   const objects = await storage.at(location);
   const { folder, staged, final } = keysOf(located);
@@ -41,5 +54,7 @@ async function removePlaced({ storage }: Pick<StoreDeps, "storage">, located: Lo
   const there = await objects.find(final);
   if (there === undefined || !(await hasContentOf(objects, located, final, there))) return;
   const next = `${folder}/${manifestName(record.version + 1, schemeOf(record.manifestName))}`;
-  if ((await objects.find(next)) === undefined) await objects.delete(final, there);
+  if ((await objects.find(next)) !== undefined) return;
+  lease.requireValid();
+  await objects.delete(final, there);
 }

@@ -696,6 +696,39 @@ describe("a commit that cannot be finished", () => {
       await own.stop();
     });
 
+    test("does not undo a commit that follows its rollback by another request", async () => {
+      let interrupt = async () => {};
+      const final = (table: TestTable) => `${pathOf(table)}/_versions/${finalName(2)}`;
+      let copied = false;
+      const own = await startOver((store) => ({
+        ...store,
+        find: async (key) => {
+          // The rollback looks for what it has placed.
+          if (copied && key === final(one)) await interrupt();
+          return store.find(key);
+        },
+        copy: async (from, to, replaced) => {
+          if (to === final(two)) commitExternally(two, 2, "the other");
+          copied ||= to === final(one);
+          return store.copy(from, to, replaced);
+        },
+      }));
+      const [one, two] = [await declareTable(own), await declareTable(own)];
+      for (const table of [one, two]) await commit(own, table, 1);
+      const entries = [one, two].map(entryOf);
+      const retry = () => own.call("createTableVersion", entries[0]);
+      interrupt = async () => {
+        interrupt = async () => {};
+        // A reader finishes the rollback unless it waits for this one.
+        const { status } = await own.call("listTableVersions", { id: one.id });
+        if (status === 200) expect((await retry()).status).toBe(200);
+      };
+      expect((await own.call("batchCreateTableVersions", { entries })).status).toBe(409);
+      expect((await retry()).status).toBe(200);
+      expect(await latestOf(own, one)).toBe("batch");
+      await own.stop();
+    });
+
     test("commits nothing when one of its tables is dropped before the commit point", async () => {
       let interrupt = async () => {};
       const own = await startInterrupted(() => interrupt(), { TILTYARD_DROP_RETENTION: "1h" });
