@@ -45,9 +45,10 @@ export async function openBranchOf(deps: CommitDeps, { table, branch }: TableBra
 }
 
 /** Opens a branch and adopts it if it has no records, so that its versions are known before their deletion. */
-export async function openKnownBranch(deps: CommitDeps, request: BranchRequest): Promise<void> {
+export async function openKnownBranch(deps: CommitDeps, request: BranchRequest): Promise<TableBranch> {
   const at = await openBranch(deps, request);
   if ((await findBranch(deps.store.read, at))?.highestVersion === undefined) await catchUp(deps, at);
+  return at;
 }
 
 /** Reports whether a branch has a version, possibly of a writer outside the catalog. */

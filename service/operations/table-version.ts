@@ -4,7 +4,7 @@ import { commit, commitTogether, versionsAtOnce } from "../commits/commit.ts";
 import { deleteFirstOf, deleteRanges, readRanges } from "../commits/ranges.ts";
 import { openBranch, openKnownBranch, readVersions, requireVersion, toTableVersion } from "../commits/read.ts";
 import { recordVersion } from "../commits/record.ts";
-import { branchOf, requireRecordedBranch, requireTable } from "../domain/require.ts";
+import { requireNotDropped, requireRecordedBranch, requireTable } from "../domain/require.ts";
 import { prepareAudit, requireRecordable } from "../domain/transaction.ts";
 import type { Handler } from "./handler.ts";
 import { prepareCommit } from "./prepare-commit.ts";
@@ -39,20 +39,20 @@ export const batchDeleteTableVersions: Handler<"batchDeleteTableVersions"> = asy
   const { store } = catalog;
   const identifier = request.id;
   const audit = prepareAudit({ contract: contracts.batchDeleteTableVersions, request, caller, objects: [identifier] });
-  const branch = branchOf(request);
   const ranges = readRanges(request.ranges);
-  await openKnownBranch(catalog, request);
+  const at = await openKnownBranch(catalog, request);
 
   let deleted_count = 0;
   for (let isDone = false; !isDone; ) {
     const isFirst = deleted_count === 0;
     deleted_count += await store.write(async (session) => {
-      const table = await requireTable(session, identifier);
-      await requireRecordedBranch(session, table, branch);
+      // Another table may have the name by now.
+      await requireNotDropped(session, at.table);
+      await requireRecordedBranch(session, at.table, at.branch);
       if (isFirst) await audit.record(session);
-      const deleted = await deleteFirstOf(session, { table, branch }, ranges);
+      const deleted = await deleteFirstOf(session, at, ranges);
       isDone = deleted === 0;
-      return isDone ? deleteRanges(session, { table, branch }, ranges) : deleted;
+      return isDone ? deleteRanges(session, at, ranges) : deleted;
     });
   }
   return { context: { request_id: caller.requestId }, deleted_count, transaction_id: audit.name };

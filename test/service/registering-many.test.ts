@@ -9,7 +9,7 @@ import { createStorage } from "../../service/storage/storage.ts";
 import { findBranch } from "../../service/store/branches.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
-import { declareTable, finalName, pathOf, startTestCatalog, useCatalog } from "../support/catalog.ts";
+import { commit, declareTable, finalName, pathOf, startTestCatalog, useCatalog } from "../support/catalog.ts";
 import { doDeferredWork } from "../support/deferred-work.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -22,6 +22,17 @@ function writeManifests(table: string, count: number): void {
   const folder = join(table, "_versions");
   mkdirSync(folder, { recursive: true });
   for (let version = 1; version <= count; version += 1) writeFileSync(join(folder, finalName(version)), "manifest");
+}
+
+/** Returns a store that waits for an interruption before each transaction. */
+function interrupted(store: Store, interrupt: () => Promise<void>): Store {
+  const write = store.write.bind(store);
+  return Object.assign(store, {
+    write: async (...args: Parameters<typeof write>) => {
+      await interrupt();
+      return write(...args);
+    },
+  });
 }
 
 test("registering a table of many versions lets others declare theirs in between, and has all of them", async () => {
@@ -58,18 +69,30 @@ test("a table that is dropped before all its versions are adopted has them after
   await expect.poll(first).toBe(1);
 });
 
+test("a table that replaces another one during the deletion of many versions keeps its own", async () => {
+  let interrupt = async () => {};
+  const own = await startTestCatalog({}, { wrapStore: (store) => interrupted(store, () => interrupt()) });
+  const { id, location } = await declareTable(own);
+  writeManifests(`/${pathOf({ id, location })}`, 2_500);
+  await own.call("listTableVersions", { id });
+  let writes = 0;
+  interrupt = async () => {
+    writes += 1;
+    if (writes !== 2) return;
+    await own.call("dropTable", { id });
+    const { location } = (await own.call("declareTable", { id })).body;
+    await commit(own, { id, location }, 1);
+  };
+  const ranges = [{ start_version: 1, end_version: 2_500 }];
+  const { error } = await own.call("batchDeleteTableVersions", { id, ranges });
+  expect(error).toMatchObject({ status: 404, code: 4 });
+  expect((await own.call("listTableVersions", { id })).body.versions).toHaveLength(1);
+  await own.stop();
+});
+
 test("a table whose versions a request and the task of another process adopt at once has all of them", async () => {
   let interrupt = async () => {};
-  const wrapStore = (store: Store): Store => {
-    const write = store.write.bind(store);
-    return Object.assign(store, {
-      write: async (...args: Parameters<typeof write>) => {
-        await interrupt();
-        return write(...args);
-      },
-    });
-  };
-  const own = await startTestCatalog({}, { wrapStore });
+  const own = await startTestCatalog({}, { wrapStore: (store) => interrupted(store, () => interrupt()) });
   const { id, location } = await declareTable(own);
   writeManifests(`/${pathOf({ id, location })}`, 2_000);
   await using other = await openStore(own.database);
