@@ -28,12 +28,11 @@ interface RepeatOptions {
  */
 export async function repeat(work: () => Promise<void>, options: RepeatOptions): Promise<void> {
   const { pauseMs, signal, log, retry = backoff, passed, wake } = options;
-  const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   let reported = "";
   for (let failures = 0; !signal.aborted; ) {
     try {
-      await Promise.race([work(), aborted]);
+      await unlessAborted(work(), signal);
       if (failures > 0 && !signal.aborted)
         log(`recovered after ${failures} ${failures === 1 ? "failure" : "failures"}`);
       [failures, reported] = [0, ""];
@@ -51,9 +50,31 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
     else {
       const until = performance.now() + pauseMs;
       // The work itself reports an error, if it has the same one.
-      const isWoken = () => Promise.race([wake().catch(() => false), aborted]);
+      const isWoken = () =>
+        unlessAborted(
+          wake().catch(() => false),
+          signal,
+        );
       do await pause(wakeMs);
       while (!signal.aborted && performance.now() < until && !(await isWoken()));
     }
+  }
+}
+
+/**
+ * Awaits work until the signal. Each call removes its listener, because a promise that many races share would keep all
+ * of their results.
+ *
+ * @returns undefined after the signal.
+ */
+async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+  const onAbort = () => resolve(undefined);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }

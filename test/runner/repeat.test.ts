@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { CatalogConnectionError, CatalogRequestError, CatalogResponseError } from "../../client/index.ts";
 import { repeat } from "../../runner/repeat.ts";
@@ -55,6 +57,28 @@ test("stops at the signal while its condition is being read", async () => {
   await expect(
     repeat(async () => {}, { pauseMs, signal: stopped.signal, log: () => {}, wake }),
   ).resolves.toBeUndefined();
+});
+
+test("keeps nothing of its passes, so that a runner needs no more memory after weeks", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const stopped = new AbortController();
+  const results: WeakRef<object>[] = [];
+  const work = async () => {
+    const result = {};
+    results.push(new WeakRef(result));
+    return result as unknown as undefined;
+  };
+  const left: number[] = [];
+  const passed = () => {
+    if (results.length < 10) return;
+    collectGarbage();
+    left.push(results.filter((result) => result.deref() !== undefined).length);
+    stopped.abort();
+  };
+  await repeat(work, { pauseMs: 1, signal: stopped.signal, log: () => {}, passed });
+  // The latest ones may still be in use.
+  expect(left[0]).toBeLessThan(5);
 });
 
 test("reports an error once, another one too, and the recovery", async () => {
