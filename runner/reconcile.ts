@@ -58,10 +58,10 @@ export class Reconciler {
   /** The latest attempts on this platform of jobs whose end is not logged yet. */
   readonly #followed = new Map<string, number>();
   /**
-   * The latest attempts of jobs that are not on the platform and have not started. A runner that died may have left a key
-   * there. Undefined before the first pass.
+   * The latest attempts of jobs that are not on the platform and have not started, and those that were released. A runner
+   * that died, or a start that failed halfway, may have left a key there. Undefined before the first pass.
    */
-  #unsubmitted: ReadonlyMap<string, number> | undefined;
+  #unsubmitted: Map<string, number> | undefined;
 
   constructor(
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
@@ -162,9 +162,12 @@ export class Reconciler {
         })
         .map(({ id, attempt }) => [id, attempt]),
     );
-    const ids = new Set(open.map(({ id }) => id));
+    const latest = new Map(open.map(({ id, attempt }) => [id, attempt]));
     for (const [jobId, number] of before) {
-      if (ids.has(jobId) || present.has(attemptKey({ jobId, number }))) continue;
+      const attempt = latest.get(jobId);
+      // A released attempt is above the latest one.
+      if (attempt !== undefined && number > attempt) next.set(jobId, number);
+      if (attempt !== undefined || present.has(attemptKey({ jobId, number }))) continue;
       const removed = await this.#isolate(endKey(jobId), jobId, async () => {
         await this.#platform.stop({ jobId, number });
         return true;
@@ -343,7 +346,10 @@ export class Reconciler {
         return false;
       }
       // An attempt that did not begin does not count. A claim that remains is submitted again or superseded later.
-      if (await this.#isAbsent(job.id, number)) await this.#release(job.id, number).catch(() => {});
+      if (await this.#isAbsent(job.id, number)) {
+        this.#unsubmitted?.set(job.id, number);
+        await this.#release(job.id, number).catch(() => {});
+      }
       throw error;
     }
   }

@@ -184,6 +184,20 @@ describe("the key that a runner created before it died", () => {
     expect(each.platform.stopped).toContain(`${unseen} 1`);
     expect(each.platform.stopped).not.toContain(`${begun} 1`);
   });
+
+  test("is removed when its job is canceled after a start that failed halfway", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ retry: { firstMs: 60_000, mostMs: 60_000 } });
+    each.platform.failure = new JobError("the RayJob cannot be created", { status: 503 });
+    await runner.reconcile();
+    await runner.reconcile();
+    expect((await each.describe(job)).attempt).toBe(0);
+    expect(each.platform.stopped).toEqual([]);
+    await each.cancel(job);
+    await runner.reconcile();
+    expect(each.platform.stopped).toEqual([`${job} 1`]);
+  });
 });
 
 const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.parameters.column);
