@@ -88,7 +88,11 @@ export class Reconciler {
       ...starting.map(startingKey),
       ...withoutCapacity.map(capacityKey),
     ]);
-    this.#delays.keep([...open.flatMap(({ id }) => [observeKey(id), startKey(id)]), ...final.map(finalKey)]);
+    this.#delays.keep([
+      ...open.flatMap(({ id }) => [observeKey(id), startKey(id)]),
+      ...final.map(finalKey),
+      ...[...(this.#unsubmitted?.keys() ?? [])].map(endKey),
+    ]);
 
     this.#resubmitted = new Set(open.map(heartbeatKey).filter((key) => this.#resubmitted.has(key)));
 

@@ -198,6 +198,21 @@ describe("the key that a runner created before it died", () => {
     await runner.reconcile();
     expect(each.platform.stopped).toEqual([`${job} 1`]);
   });
+
+  test("is not removed again at once after the platform refused its removal", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    const runner = each.runner({ retry: { firstMs: 60_000, mostMs: 60_000 } });
+    await each.claim(job, { ray_address: "http://imitation" });
+    await runner.reconcile();
+    await each.cancel(job);
+    each.platform.stop = async ({ jobId }) => {
+      if (jobId === job) throw new Error("the runner may not delete secrets");
+    };
+    await runner.reconcile();
+    await runner.reconcile();
+    expect(each.logged).toEqual([`${job}: the runner may not delete secrets`]);
+  });
 });
 
 const startedColumns = (platform: Imitation) => platform.started.map(({ job }) => job.parameters.column);
