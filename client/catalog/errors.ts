@@ -1,4 +1,4 @@
-import { ErrorResponse } from "@tiltyard/protocol";
+import { ErrorResponse, isTransientStatus } from "@tiltyard/protocol";
 
 /** An error response of the catalog. */
 export class CatalogRequestError extends Error {
@@ -46,6 +46,15 @@ export class CatalogResponseError extends Error {
       `${operation}: ${noCatalog(url, problem)}. Check the URL, and that this client is not older than the catalog`,
     );
   }
+}
+
+/**
+ * Reports whether an error means that the catalog is unavailable: it did not respond, or asked for a later retry, or a
+ * gateway in front of it responded in its place.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof CatalogRequestError) return error.code === undefined || isTransientStatus(error.status);
+  return error instanceof CatalogConnectionError || error instanceof CatalogResponseError;
 }
 
 /** Parses JSON. @returns undefined for any other text. */

@@ -10,7 +10,7 @@ import {
   stallText,
 } from "@tiltyard/protocol";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
-import { CatalogConnectionError, CatalogRequestError } from "../catalog/errors.ts";
+import { CatalogConnectionError, CatalogRequestError, isUnavailable } from "../catalog/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { bar, type JsonOption, log, Progress, print } from "./output.ts";
 
@@ -40,12 +40,14 @@ export async function watchJob(
   using progress = new Progress();
   const deadline = Date.now() + runnerTimeoutMs;
   let reported = "";
+  let isKnown = false;
   for (;;) {
     const job = await describeJob(management, id).catch((error) => {
-      const isAway = error instanceof CatalogRequestError && error.status >= 500;
-      if (isAway || error instanceof CatalogConnectionError) return undefined;
+      // The first response shows whether the URL is that of a catalog.
+      if (isKnown ? isUnavailable(error) : isOutage(error)) return undefined;
       throw error;
     });
+    isKnown ||= job !== undefined;
     const isStuck = job !== undefined && isUnclaimed(job) && Date.now() > deadline;
     const progressed = job === undefined ? "the catalog does not respond; retrying" : describeProgress(job);
     const text = isStuck ? `${progressed}: ${noRunner}` : progressed;
@@ -60,6 +62,10 @@ export async function watchJob(
     }
     await sleep(pollMs, undefined, { signal });
   }
+}
+
+function isOutage(error: unknown): boolean {
+  return error instanceof CatalogConnectionError || (error instanceof CatalogRequestError && error.status >= 500);
 }
 
 /** Returns a summary of an ended job, and the commands that show why rows or the job failed. */

@@ -2,7 +2,7 @@ import type { AlterTransactionAction, TransactionStatus } from "@tiltyard/protoc
 import { defaultDelimiter, delimiterFor, messageOf, parseIdentifier } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import type { CatalogClient, ManagementClient } from "../catalog/documented-operations.ts";
-import { CatalogRequestError } from "../catalog/errors.ts";
+import { CatalogRequestError, isUnavailable } from "../catalog/errors.ts";
 import { suppressedError } from "../suppressed-error.ts";
 import type { Job, JobDetails, JobRequest, JobStatus, JobsApi } from "./jobs.ts";
 
@@ -120,7 +120,7 @@ function alterationsOf(tracking: Tracking, transactionId: string) {
   return (...actions: AlterTransactionAction[]) =>
     pRetry(() => tracking.catalog.alterTransaction({ id, actions }), {
       ...retries,
-      shouldRetry: ({ error }) => !(error instanceof CatalogRequestError && error.status < 500),
+      shouldRetry: ({ error }) => !(error instanceof CatalogRequestError) || isUnavailable(error),
     });
 }
 

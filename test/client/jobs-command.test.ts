@@ -1,4 +1,6 @@
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { describe, expect, test, vi } from "vitest";
@@ -178,6 +180,27 @@ describe("tiltyard jobs", () => {
     expect(await watching.printed("0/3 nodes")).toContain(`Queued: ${reason}\n`);
     await alter(job, "Canceled");
     await watching.finished;
+  });
+
+  test("watch continues after a gateway has responded in place of the catalog", async () => {
+    const job = await open();
+    await beginAttempt(catalog, job);
+    let isAway = false;
+    await using gateway = createServer(async ({ url }, response) => {
+      if (isAway) return void response.writeHead(404).end("404 page not found");
+      const answer = await fetch(`${catalog.url}${url}`, { headers: { "x-api-key": catalog.adminKey } });
+      response.writeHead(answer.status).end(await answer.text());
+    });
+    await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
+    const { port } = gateway.address() as AddressInfo;
+    const throughGateway = { ...environment(), TILTYARD_CATALOG_URL: `http://127.0.0.1:${port}` };
+    const program = startCommand(runCommandLine, ["jobs", "watch", job], throughGateway);
+    await program.printed("Running");
+    isAway = true;
+    await program.printed("the catalog does not respond; retrying");
+    isAway = false;
+    await finishAttempt(catalog, job, { status: "Succeeded" });
+    expect(await program.finished).toMatchObject({ code: 0, stdout: "Succeeded\n" });
   });
 
   test("watch says when no runner claims a job", async () => {

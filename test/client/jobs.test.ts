@@ -228,7 +228,7 @@ describe.concurrent("the transaction of a job", () => {
       fetch: async (url, init) => {
         if (isRefused || !String(init?.body).includes("Succeeded")) return fetch(url, init);
         isRefused = true;
-        return Response.json({ detail: "not now" }, { status: 403 });
+        return Response.json({ code: 15, detail: "not now" }, { status: 403 });
       },
     });
     const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, { ...target, catalog: client });
@@ -238,16 +238,19 @@ describe.concurrent("the transaction of a job", () => {
     expect((await describe(transactionId)).status).toBe("Running");
   });
 
-  test("updates the transaction after an outage of the catalog", async ({ jobs }) => {
+  test.for<[string, () => Promise<Response>]>([
+    ["an outage of the catalog", () => Promise.reject(new TypeError("fetch failed"))],
+    [
+      "an update of the catalog, in whose place a gateway responds",
+      async () => new Response("404 page not found", { status: 404 }),
+    ],
+  ])("updates the transaction after %s", async ([, answer], { jobs }) => {
     const { target, describe } = await tracking();
     let away = 3;
     const client = createCatalogClient({
       url: catalog.url,
       apiKey: catalog.adminKey,
-      fetch: async (url, init) => {
-        if (String(init?.body).includes("Succeeded") && away-- > 0) throw new TypeError("fetch failed");
-        return fetch(url, init);
-      },
+      fetch: (url, init) => (String(init?.body).includes("Succeeded") && away-- > 0 ? answer() : fetch(url, init)),
     });
     const { transactionId, done } = await submitTracked(jobs, { entrypoint: "x" }, { ...target, catalog: client });
     await done;
