@@ -1,11 +1,4 @@
-import {
-  CatalogConnectionError,
-  CatalogRequestError,
-  CatalogResponseError,
-  JobError,
-  KubernetesError,
-  LocalRayError,
-} from "@tiltyard/client";
+import { CatalogRequestError, isUnavailable, JobError, KubernetesError, LocalRayError } from "@tiltyard/client";
 import { codeOf, isTransientStatus } from "@tiltyard/protocol";
 import { NeedsError } from "./platform.ts";
 
@@ -17,14 +10,11 @@ const invalid: readonly (number | undefined)[] = [400, 413, 422];
  * the runner's own key or stop, or this machine caused the error. All other errors are about the job.
  */
 export function mayPass(error: unknown): boolean {
-  if (error instanceof CatalogRequestError)
-    // A response without a code is that of a gateway in front of the catalog.
-    return error.code === undefined || error.status === 401 || isTransientStatus(error.status);
+  if (error instanceof CatalogRequestError) return isUnavailable(error) || error.status === 401;
   if (error instanceof JobError) return !invalid.includes(error.status);
   if (error instanceof KubernetesError) return !error.isDenied && !invalid.includes(error.status);
   return (
-    error instanceof CatalogConnectionError ||
-    error instanceof CatalogResponseError ||
+    isUnavailable(error) ||
     error instanceof LocalRayError ||
     (error instanceof Error && error.name === "AbortError") ||
     isSystemError(error)
@@ -32,11 +22,15 @@ export function mayPass(error: unknown): boolean {
 }
 
 /**
- * Reports whether an error of a whole pass is about the runner itself, such as an invalid key or a missing role. It will
- * not pass.
+ * Reports whether an error of a whole pass is about the runner itself, such as an invalid key, a missing role or a wrong
+ * URL. It will not pass.
+ *
+ * @param hasSucceeded Reports whether an earlier pass has succeeded. A response that is not the catalog's is then that of
+ *   a gateway in front of it, for example during an update of the catalog.
  */
-export function isAboutRunner(error: unknown): boolean {
-  return error instanceof CatalogRequestError && !isTransientStatus(error.status);
+export function isAboutRunner(error: unknown, hasSucceeded: boolean): boolean {
+  if (!(error instanceof CatalogRequestError) || isTransientStatus(error.status)) return false;
+  return error.code !== undefined || !hasSucceeded;
 }
 
 /** Returns the reason that an ended job shows its principal. */

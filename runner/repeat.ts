@@ -30,15 +30,16 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
   const { pauseMs, signal, log, retry = backoff, passed, wake } = options;
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   let reported = "";
+  let hasSucceeded = false;
   for (let failures = 0; !signal.aborted; ) {
     try {
       await unlessAborted(work(), signal);
       if (failures > 0 && !signal.aborted)
         log(`recovered after ${failures} ${failures === 1 ? "failure" : "failures"}`);
-      [failures, reported] = [0, ""];
+      [failures, reported, hasSucceeded] = [0, "", true];
     } catch (error) {
       if (signal.aborted) return;
-      if (isAboutRunner(error)) throw error;
+      if (isAboutRunner(error, hasSucceeded)) throw error;
       const failure = formatError(error);
       if (failure !== reported) log(failure);
       reported = failure;

@@ -137,3 +137,23 @@ test("ends with an error about the runner's own key", async () => {
   const { signal } = new AbortController();
   await expect(repeat(() => Promise.reject(error), { pauseMs, signal, log: () => {} })).rejects.toBe(error);
 });
+
+test("ends with a page of another server, and repeats work after one that follows a success", async () => {
+  const page = new CatalogRequestError("ListJobs", new Response("", { status: 404 }), "<h1>404 Not Found</h1>");
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  await expect(repeat(() => Promise.reject(page), { pauseMs, signal, log: () => {} })).rejects.toBe(page);
+
+  const told: string[] = [];
+  const outcomes = [undefined, page, undefined];
+  const work = async () => {
+    const failure = outcomes.shift();
+    if (failure !== undefined) throw failure;
+  };
+  const passed = () => {
+    if (outcomes.length === 0) stopped.abort();
+  };
+  const retry = { firstMs: 1, mostMs: 1 };
+  await repeat(work, { pauseMs: 1, retry, signal, log: (text) => told.push(text), passed });
+  expect(told).toEqual([page.message, "recovered after 1 failure"]);
+});
