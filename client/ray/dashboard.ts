@@ -1,5 +1,7 @@
 import { on } from "node:events";
 import pRetry from "p-retry";
+import type { z } from "zod";
+import { parseJson } from "../catalog/errors.ts";
 
 /** An error response of Ray, or the lack of a response. */
 export class JobError extends Error {
@@ -45,6 +47,15 @@ export class Dashboard {
     return pRetry(() => this.#requestOnce(method, path, body), {
       ...retries,
       shouldRetry: ({ error }) => error instanceof JobError && isStarting(error),
+    });
+  }
+
+  /** Reads JSON. @throws JobError also for another body, such as the page of a login in front of the dashboard. */
+  async read<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema>> {
+    const { data, error } = schema.safeParse(parseJson(await this.request("GET", path)));
+    if (error === undefined) return data;
+    throw new JobError(`no dashboard of Ray answers at ${this.url}: GET ${path} returned another body. Check the URL`, {
+      cause: error,
     });
   }
 

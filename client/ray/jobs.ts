@@ -24,6 +24,8 @@ const JobDetails = z.object({
 /** Ray's description of a job. Times are milliseconds since 1970. */
 export type JobDetails = z.infer<typeof JobDetails>;
 
+const JobOutput = z.object({ logs: z.string().nullable() });
+
 export interface JobRequest {
   /** The shell command, which runs on the head. */
   readonly entrypoint: string;
@@ -82,7 +84,7 @@ export class JobsApi {
 
   /** Lists all jobs. Other clients of Ray may have submitted jobs that this one cannot read. @throws JobError */
   async list(): Promise<readonly JobDetails[]> {
-    const jobs = z.array(z.unknown()).parse(JSON.parse(await this.#dashboard.request("GET", "/api/jobs/")));
+    const jobs = await this.#dashboard.read("/api/jobs/", z.array(z.unknown()));
     return jobs.flatMap((job) => {
       const { data } = JobDetails.safeParse(job);
       return data === undefined ? [] : [data];
@@ -91,13 +93,12 @@ export class JobsApi {
 
   /** Returns Ray's description of a job. @throws JobError */
   async details(id: string): Promise<JobDetails> {
-    return JobDetails.parse(JSON.parse(await this.#dashboard.request("GET", pathOf(id))));
+    return this.#dashboard.read(pathOf(id), JobDetails);
   }
 
   /** Returns the output of a job so far. @throws JobError */
   async output(id: string): Promise<string> {
-    const answer = JSON.parse(await this.#dashboard.request("GET", `${pathOf(id)}/logs`));
-    return z.object({ logs: z.string().nullable() }).parse(answer).logs ?? "";
+    return (await this.#dashboard.read(`${pathOf(id)}/logs`, JobOutput)).logs ?? "";
   }
 
   /** Streams the output of a job from its beginning until the job or the connection ends. */

@@ -143,9 +143,8 @@ const Nodes = z.object({
 });
 
 async function nodeLoss(dashboard: Dashboard): Promise<string | undefined> {
-  const answer = await dashboard.request("GET", "/api/v0/nodes").catch(() => undefined);
-  if (answer === undefined) return undefined;
-  const [node] = Nodes.safeParse(JSON.parse(answer)).data?.data.result.result ?? [];
+  const answer = await dashboard.read("/api/v0/nodes", Nodes).catch(() => undefined);
+  const [node] = answer?.data.result.result ?? [];
   return node?.state === "DEAD" ? (node.state_message ?? "its node is dead") : undefined;
 }
 

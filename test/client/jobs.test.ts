@@ -1,4 +1,6 @@
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { strFromU8, unzipSync } from "fflate";
 import { test as base, describe, expect } from "vitest";
@@ -69,6 +71,16 @@ describe.concurrent("a job", () => {
     await expect(jobs.submit({ entrypoint: "x", submissionId: "mine" })).rejects.toThrow(
       "ValueError: Job with submission_id mine already exists",
     );
+  });
+
+  test("is not found at the page of a login, which the error names instead of its syntax", async () => {
+    await using server = createServer((_, response) => response.end("<!doctype html><title>Sign in</title>"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const api = new JobsApi(url);
+    const expected = { name: "JobError", message: expect.stringContaining(`no dashboard of Ray answers at ${url}`) };
+    for (const request of [api.list(), api.details("a"), api.output("a")])
+      await expect(request).rejects.toMatchObject(expected);
   });
 
   test("stops a job and reports an unknown one", async ({ dashboard, jobs }) => {
