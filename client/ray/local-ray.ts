@@ -152,7 +152,8 @@ async function answering(url: string, companion: Companion, signal: AbortSignal 
   const { request } = await import("undici");
   const deadline = Date.now() + startTimeoutMs;
   for (;;) {
-    const answers = await request(`${url}/api/healthz`).then(
+    const timeoutMs = Math.max(deadline - Date.now(), pollMs);
+    const answers = await request(`${url}/api/healthz`, { signal: signal ?? null, headersTimeout: timeoutMs }).then(
       async ({ statusCode, body }) => {
         await body.dump();
         // A 401 means that Ray requires its token and is thus running.

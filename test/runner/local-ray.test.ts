@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { KeptRay } from "../../runner/local-ray.ts";
@@ -47,4 +47,26 @@ test("a Ray that has lost its node is replaced, because it runs no more jobs", a
   expect(second).not.toBe(first);
   expect(first.hasEnded).toBe(true);
   expect(logged).toContain("Ray has ended; starting another one. runtime_env_agent failed");
+});
+
+test("a Ray that does not respond yet stops at the signal", async () => {
+  const folder = temporaryFolder("fake ray ");
+  const asked = join(folder, "asked");
+  const program = `#!${process.execPath}
+if (process.argv[2] === "--version") console.log("ray, version 2.60.0");
+else {
+  const port = process.argv.map((each) => /^--dashboard-port=(.*)/.exec(each)?.[1]).find(Boolean);
+  require("node:http").createServer(() => require("node:fs").writeFileSync(${JSON.stringify(asked)}, "")).listen(port, "127.0.0.1");
+}
+`;
+  writeFileSync(join(folder, "ray"), program);
+  chmodSync(join(folder, "ray"), 0o755);
+  const stopped = new AbortController();
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+  await using ray = new KeptRay({ env, signal: stopped.signal, log: () => {} });
+  const got = ray.get();
+  got.catch(() => {});
+  await expect.poll(() => existsSync(asked), { timeout: 10_000 }).toBe(true);
+  stopped.abort();
+  await expect(got).rejects.toMatchObject({ name: "AbortError" });
 });
