@@ -137,8 +137,8 @@ export class RayPlatform implements Platform {
     this.#last = { env, at: performance.now() };
     const standby = await this.#claimStandby(ray, env);
     if (standby !== undefined) {
-      this.#assigned.set(standby.submissionId, { name: nameOf(job.id, number), jobId: job.id, standby });
       standby.assign(argumentsOf(job.id, number, leaseSeconds), apiKey);
+      this.#assigned.set(standby.submissionId, { name: nameOf(job.id, number), jobId: job.id, standby });
       return;
     }
     try {

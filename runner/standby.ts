@@ -66,10 +66,19 @@ export class Standby {
     return found.some((each) => each.submission_id === this.submissionId && isOpen(each));
   }
 
-  /** Passes the attempt to the process. @param args The arguments of its command. */
+  /**
+   * Passes the attempt to the process. After an error, such as that of a full disk, the process exits without an attempt.
+   *
+   * @param args The arguments of its command.
+   */
   assign(args: readonly string[], apiKey: string): void {
-    writeFileAtomic.sync(join(this.#folder, keyFile), apiKey, { mode: 0o600 });
-    writeFileAtomic.sync(join(this.#folder, argumentsFile), JSON.stringify(args), { mode: 0o600 });
+    try {
+      writeFileAtomic.sync(join(this.#folder, keyFile), apiKey, { mode: 0o600 });
+      writeFileAtomic.sync(join(this.#folder, argumentsFile), JSON.stringify(args), { mode: 0o600 });
+    } catch (error) {
+      this.discard();
+      throw error;
+    }
   }
 
   /** Deletes the folder with the key. A process that still waits then exits. */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JobsApi } from "../../client/index.ts";
@@ -255,6 +255,15 @@ describe("the process that waits for the next attempt", () => {
     await platform.prepare();
     await start(first, "key");
     expect([...dashboard.jobs.keys()]).toEqual([standby, `tiltyard-${jobUuid}-1`]);
+    expect(waiting()).toEqual([]);
+  });
+
+  test("is no attempt after its key could not be written", async () => {
+    await platform.prepare();
+    const [name = ""] = waiting();
+    mkdirSync(join(folder, name, "api-key"));
+    await expect(start(first, "key")).rejects.toThrow("EISDIR");
+    expect(await platform.list()).toEqual([]);
     expect(waiting()).toEqual([]);
   });
 
