@@ -64,12 +64,18 @@ export async function openRayJobs(
   );
   return {
     platform: teams.length === 0 ? own : new TeamPlatform(own, new Map(ofTeams)),
-    reap: async (log) => {
-      for (const each of clusters)
-        for (const { name, owner } of await reapRayClusters(each))
-          log(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
-    },
+    reap: (log) => reapAll(clusters, log),
   };
+}
+
+/** Deletes the Ray clusters of several namespaces whose owners died. @throws KubernetesError after all namespaces. */
+export async function reapAll(namespaces: readonly RayClusterApi[], log: (text: string) => void): Promise<void> {
+  const reaped = await Promise.allSettled(namespaces.map((each) => reapRayClusters(each)));
+  for (const each of reaped)
+    if (each.status === "fulfilled")
+      for (const { name, owner } of each.value) log(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
+  const failed = reaped.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
 }
 
 async function requireRights(api: RayJobApi): Promise<RayJobApi> {
