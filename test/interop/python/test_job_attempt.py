@@ -248,6 +248,31 @@ def test_the_command_runs_nothing_without_its_claim(catalog, job):
     assert (done.returncode, describe(catalog, job)["status"]) == (5, "Queued"), done.stderr
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_process_of_an_attempt_leaves_its_job_to_another_attempt(catalog, job, number):
+    # A service manager sends the signal to all processes of its runner at the same time.
+    program = """
+import os, ray, sys, tiltyard.job.__main__ as command
+def work(job, report):
+    ray.init(num_cpus=1, include_dashboard=False)
+    os.kill(os.getpid(), int(sys.argv[2]))
+    ray.get(ray.remote(lambda: None).remote())
+command.work_of = lambda job: work
+command.run(["--attempt", "1", sys.argv[1]])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, job, str(int(number))],
+        cwd=PACKAGE,
+        env={**os.environ, "TILTYARD_CATALOG_URL": catalog.url, "TILTYARD_API_KEY": catalog.key},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    found = describe(catalog, job)
+    assert (done.returncode, found["status"], found.get("reason")) == (128 + number, "Running", None), done.stderr
+
+
 def test_a_process_that_waited_starts_again_if_packages_were_installed_meanwhile(tmp_path, monkeypatch):
     arguments = ["--attempt", "1", "--lease-seconds", "60", "--", "ns$1"]
     (tmp_path / "attempt.json").write_text(json.dumps(arguments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 
@@ -19,6 +20,8 @@ from tiltyard.job.ray_head import has_ray
 from tiltyard.job.work import work_of
 
 LEASE_SECONDS = 60.0
+# The number that shells add to the signal that killed a command.
+SIGNALS = 128
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -77,6 +80,9 @@ def _run(attempt: Attempt, job: Job) -> int:
         result = work_of(job)(job, attempt.report)
     except BaseException as error:
         traceback.print_exc()
+        # The signal ended this attempt and not the job. The runner knows it by the exit code.
+        if _signal_of(error) is not None:
+            raise
         if is_passing(error):
             attempt.abandon(reason_of(error))
             return Exit.AGAIN
@@ -84,6 +90,14 @@ def _run(attempt: Attempt, job: Job) -> int:
         return Exit.FAILED
     attempt.end("Succeeded", result=result)
     return Exit.SUCCEEDED
+
+
+def _signal_of(error: BaseException) -> int | None:
+    """Returns the signal that Python, or ray.init() for SIGTERM, has turned into an exception."""
+    if isinstance(error, KeyboardInterrupt):
+        return signal.SIGINT
+    is_terminated = isinstance(error, SystemExit) and error.code == signal.SIGTERM
+    return signal.SIGTERM if is_terminated else None
 
 
 def _stopped(stop: Stop) -> int:
@@ -103,6 +117,11 @@ def run(arguments: list[str] | None = None) -> None:
     except (AttemptStopped, CatalogUnavailable) as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         code = Exit.AGAIN
+    except (SystemExit, KeyboardInterrupt) as error:
+        received = _signal_of(error)
+        if received is None:
+            raise
+        code = SIGNALS + received
     # Geneva's threads may outlive their work.
     sys.stdout.flush()
     sys.stderr.flush()
