@@ -360,6 +360,36 @@ def test_an_answer_that_breaks_off_is_none(catalog, job):
         server.shutdown()
 
 
+@pytest.mark.parametrize(
+    ("status", "page"), [(404, "<h1>404 Not Found</h1>"), (403, '{"message": "blocked"}'), (408, ""), (200, "{}")]
+)
+def test_an_attempt_outlives_answers_of_a_gateway_that_the_catalog_did_not_send(catalog, job, status, page):
+    answered = threading.Semaphore(0)
+
+    class Gateway(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status)
+            self.send_header("content-length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page.encode())
+            answered.release()
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Gateway) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stops = Stops()
+        requests = CatalogJob(Connection(catalog.url, catalog.key), job)
+        attempt = Attempt(requests, 1, 60, Process(stops))
+        attempt.begin()
+        requests._connection = Connection(f"http://127.0.0.1:{server.server_port}", catalog.key)
+        for _ in range(2):
+            assert answered.acquire(timeout=30)
+        server.shutdown()
+    requests._connection = Connection(catalog.url, catalog.key)
+    attempt.end("Succeeded")
+    assert (describe(catalog, job)["status"], stops.told) == ("Succeeded", [])
+
+
 def test_a_column_that_is_gone_is_told_in_a_sentence(catalog, films, job):
     lancedb.connect_namespace("rest", catalog.properties).open_table(films[-1], namespace_path=films[:-1]).restore(1)
     assert run(catalog, job).returncode == 3

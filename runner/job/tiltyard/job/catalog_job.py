@@ -78,7 +78,10 @@ class CatalogJob:
 
     def _attempt(self, operation: str, body: Any, retry_seconds: float, timeout_seconds: float) -> Answer:
         answer, sent_at = self._call(f"attempt/{operation}", body, retry_seconds, timeout_seconds)
-        return Answer(cast(contracts.Job, answer["job"]), sent_at)
+        try:
+            return Answer(cast(contracts.Job, answer["job"]), sent_at)
+        except (LookupError, TypeError) as error:
+            raise CatalogUnavailable(f"no catalog responded at {self._connection.url}") from error
 
     def _call(self, operation: str, body: Any, retry_seconds: float, timeout_seconds: float) -> tuple[Any, float]:
         """Returns the answer, and the time at which the request was sent."""
@@ -105,8 +108,10 @@ class CatalogJob:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             detail = _detail_of(error)
-            if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS:
-                raise CatalogUnavailable(detail) from error
+            is_busy = error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code == HTTPStatus.TOO_MANY_REQUESTS
+            # A gateway may respond in place of the catalog, for example during an update of the catalog.
+            if detail is None or is_busy:
+                raise CatalogUnavailable(detail or f"HTTP {error.code}") from error
             raise CatalogRefusal(error.code, detail) from error
         # A response that ends prematurely is an HTTPException.
         except (OSError, ValueError, http.client.HTTPException) as error:
@@ -124,8 +129,10 @@ def as_text(text: str) -> str:
     return f"{valid[: TEXT_LENGTH_MAX // 4]}\u2026{valid[-(TEXT_LENGTH_MAX * 3 // 4 - 1) :]}"
 
 
-def _detail_of(error: urllib.error.HTTPError) -> str:
+def _detail_of(error: urllib.error.HTTPError) -> str | None:
+    """Returns the text of an error of the catalog, which has a code; None for a response of another server."""
     try:
-        return str(json.load(error)["detail"])
-    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
-        return f"HTTP {error.code}"
+        answer = json.load(error)
+        return str(answer["detail"]) if "code" in answer else None
+    except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException):
+        return None
