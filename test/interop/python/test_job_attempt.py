@@ -390,6 +390,29 @@ def test_an_attempt_outlives_answers_of_a_gateway_that_the_catalog_did_not_send(
     assert (describe(catalog, job)["status"], stops.told) == ("Succeeded", [])
 
 
+def test_a_redirect_gets_no_key(catalog, job):
+    received = []
+
+    class Redirect(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(302)
+            self.send_header("location", f"http://127.0.0.1:{self.server.server_port}/login")
+            self.end_headers()
+
+        def do_GET(self):
+            received.append(self.headers["x-api-key"])
+            self.send_response(200)
+            self.end_headers()
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Redirect) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        redirected = CatalogJob(Connection(f"http://127.0.0.1:{server.server_port}", catalog.key), job)
+        with pytest.raises(CatalogUnavailable, match="HTTP 302"):
+            redirected.heartbeat({"attempt": 1}, 10)
+        server.shutdown()
+    assert received == []
+
+
 def test_a_column_that_is_gone_is_told_in_a_sentence(catalog, films, job):
     lancedb.connect_namespace("rest", catalog.properties).open_table(films[-1], namespace_path=films[:-1]).restore(1)
     assert run(catalog, job).returncode == 3

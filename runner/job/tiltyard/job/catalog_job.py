@@ -44,6 +44,16 @@ class Answer:
     sent_at: float
 
 
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Rejects redirects, because a request to their target would contain the key."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirects)
+
+
 class CatalogJob:
     """The requests of an attempt. The catalog rejects those of other attempts with 409.
 
@@ -104,7 +114,7 @@ class CatalogJob:
             headers={"x-api-key": self._connection.key, "content-type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
+            with OPENER.open(request, timeout=timeout_seconds) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             detail = _detail_of(error)
