@@ -464,6 +464,11 @@ def test_the_reason_of_a_failure_has_all_lines_of_the_error():
     without_geneva = JobError("pip install geneva")
     without_geneva.__cause__ = ImportError("No module named 'geneva'")
     assert reason_of(without_geneva) == "JobError: pip install geneva"
+    # The attribute of Ray's errors is one of a function's error here, with another value.
+    with_cause = ValueError("no film")
+    with_cause.cause = "the year"
+    for failed in (with_cause, ray.exceptions.RayTaskError("f", "trace", with_cause)):
+        assert (is_passing(failed), reason_of(failed)) == (False, "ValueError: no film")
     # A word in another line does not mean that the error of a function is one of the network.
     assert not is_passing(RuntimeError("the connection of two scenes\nis wrong"))
 

@@ -117,8 +117,7 @@ def _innermost(error: BaseException) -> BaseException:
     # Its own text says what to do, unlike that of its cause.
     if of_job := [each for each in causes if isinstance(each, JobError)]:
         return of_job[0]
-    cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, BaseException) else causes[-1]
+    return _cause_in(error) or causes[-1]
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -127,5 +126,11 @@ def _causes(error: BaseException) -> list[BaseException]:
     while current is not None and current not in chain:
         chain.append(current)
         context = None if current.__suppress_context__ else current.__context__
-        current = getattr(current, "cause", None) or current.__cause__ or context
+        current = _cause_in(current) or current.__cause__ or context
     return chain
+
+
+def _cause_in(error: BaseException) -> BaseException | None:
+    """Returns the cause that Ray's errors have as an attribute. Errors of functions may have any other value there."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, BaseException) else None
