@@ -127,6 +127,15 @@ def make(tmp_path, monkeypatch):
 DOUBLE = "def f(value):\n    call(value)\n    return value * 2\n"
 
 
+def test_a_part_of_large_rows_has_few_of_them(make, monkeypatch):
+    monkeypatch.setattr(function_refresh, "PART_BYTES_MAX", 5_000)
+    rows = {"id": range(100), "x": ["x" * 1_000] * 100}
+    table = make("def f(value):\n    return float(len(value))\n", rows=rows)
+    assert table.counts() == (100, 0)
+    first, *others = table.pool.parts
+    assert (first, max(others)) == (10, 4)
+
+
 @pytest.mark.parametrize("stable_ids", [False, True])
 def test_only_rows_without_a_current_value_are_computed(make, stable_ids):
     table = make(DOUBLE, stable_ids=stable_ids)

@@ -28,6 +28,9 @@ PART_ROWS_FIRST = 10
 PART_ROWS_MAX = 1_000_000
 PART_SECONDS = 10.0
 GROWTH_MAX = 16
+# The bytes of the inputs and the values of a part, which its worker has in memory. Arrow's arrays of texts have at most
+# 2 GiB.
+PART_BYTES_MAX = 2**28
 # Parts are shares of all rows, so that the end of a worker costs few of them, except for parts of a short duration.
 PARTS_OF_WORKER = 100
 PART_SECONDS_MIN = 0.5
@@ -174,6 +177,7 @@ class Refresh:
         self._rows_total = 0
         self._part_rows = PART_ROWS_FIRST
         self._rows_per_second = 0.0
+        self._bytes_per_row = 0.0
         # The rows of all parts that were computed for the first time, and the failed ones among them.
         self._evaluated = 0
         self._evaluated_failed = 0
@@ -247,13 +251,15 @@ class Refresh:
         bound = max(
             self._rows_per_second * PART_SECONDS_MIN, self._rows_total / slots / PARTS_OF_WORKER, PART_ROWS_FIRST
         )
-        return max(1, min(self._part_rows, share, PART_ROWS_MAX, int(bound)))
+        fitting = PART_BYTES_MAX / max(self._bytes_per_row, 1)
+        return max(1, min(self._part_rows, share, PART_ROWS_MAX, int(bound), int(fitting)))
 
     def _add(self, part: Part, queue: Queue) -> None:
         if part.failure is not None:
             raise JobError(part.failure)
         rows = sum(len(each.piece.positions) for each in part.computed)
         self._rows_per_second = rows / max(part.seconds, 0.001)
+        self._bytes_per_row = sum(each.size_bytes for each in part.computed) / max(rows, 1)
         wanted = PART_SECONDS * self._rows_per_second
         self._part_rows = max(1, int(min(max(wanted, rows / GROWTH_MAX), rows * GROWTH_MAX)))
         self._pool.grow(ceil(queue.rows * part.seconds / max(rows, 1) / WORKER_SECONDS))

@@ -66,6 +66,8 @@ class Computed:
     errors: list[dict[str, Any]]
     # The rows for which the function was called.
     evaluated: int
+    # The bytes of the inputs and the values.
+    size_bytes: int
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ class Worker:
             values,
             [{**each, "row": offset_of(addresses[rows[each["row"]]].as_py())} for each in errors],
             len(rows),
+            table.nbytes + values.nbytes,
         )
 
     def _read(self, piece: Piece) -> Any:
