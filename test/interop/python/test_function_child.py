@@ -147,6 +147,16 @@ def f(value: str) -> str:
     assert not Path(folder).exists()
 
 
+def test_the_folder_of_a_function_is_in_that_of_its_job_which_ray_deletes_after_a_kill(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = "import os\ndef f(value: str) -> str: return os.getcwd()\n"
+    process = run(source, pa.field("value", pa.string()))
+    [folder] = process.compute(rows("x"))[0].to_pylist()
+    assert Path(folder).parent == tmp_path
+    process.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 SECRET = "s3cret-Ünïcode/+value"
 PEM = "-----BEGIN KEY-----\n  MIIEpAIBAAKCAQEA7\n-----END KEY-----\n"
 SPELLINGS = [

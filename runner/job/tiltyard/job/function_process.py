@@ -52,7 +52,8 @@ class FunctionProcess:
     ) -> None:
         self._title = start.title
         self._redaction = child.Redaction(secrets.values())
-        self._folder = tempfile.TemporaryDirectory(prefix="tiltyard-function-", ignore_cleanup_errors=True)
+        # Ray deletes the folder of a job even if its processes were killed.
+        self._folder = tempfile.TemporaryDirectory(prefix="function-", dir=os.getcwd(), ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [python, "-I", os.path.abspath(child.__file__)],
             stdin=subprocess.PIPE,
