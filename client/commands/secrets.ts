@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
@@ -64,8 +64,17 @@ Example:
 async function readValue({ fromFile }: ValueOptions): Promise<string> {
   if (fromFile === undefined && process.stdin.isTTY)
     throw new UsageError("The value is missing. Write it to standard input, or name its file: --from-file PATH");
-  const given = fromFile === undefined ? await text(process.stdin) : readFileSync(fromFile, "utf8");
-  const value = given.replace(/\r?\n$/, "");
+  const given = fromFile === undefined ? await buffer(process.stdin) : readFileSync(fromFile);
+  const value = textOf(given).replace(/\r?\n$/, "");
   if (value === "") throw new UsageError("The value is empty");
   return value;
+}
+
+/** Decodes UTF-8 without the byte order mark of editors on Windows. @throws UsageError for other bytes. */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new UsageError("The value is not text in UTF-8, which secrets must be", { cause: error });
+  }
 }

@@ -349,6 +349,12 @@ test("secrets are created and altered with a value from a file or a pipe, listed
   const [listed] = await json("secrets", "list", namespace);
   expect(listed).toEqual({ secret: "token", created: expect.any(String), updated: expect.any(String) });
   expect(Date.parse(listed.updated)).toBeGreaterThan(Date.parse(listed.created));
+  // Windows PowerShell writes UTF-16, whose bytes must not become another value.
+  writeFileSync(file, Buffer.from("\ufefftoken", "utf16le"));
+  expect(await tiltyard("secrets", "alter", name, "--from-file", file)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("The value is not text in UTF-8"),
+  });
   expect(await piped("\n", "secrets", "alter", name)).toMatchObject({
     code: 2,
     stderr: "tiltyard: The value is empty\n",
