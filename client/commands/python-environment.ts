@@ -24,7 +24,7 @@ export async function preparePython(requirements: string, progress: Progress, si
   const version = pythonVersion();
   const content = readFileSync(requirements);
   const state = createHash("sha256").update(version).update(content).digest("hex").slice(0, 12);
-  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   const folder = join(cache, "tiltyard", `python-${state}`);
   const done = join(folder, "done");
   if (existsSync(done) && readFileSync(done, "utf8") === version) return join(folder, "bin");

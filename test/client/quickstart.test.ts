@@ -6,13 +6,13 @@ import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Runs the quickstart on a machine whose PATH contains only these programs. */
-function quickstart(programs: Readonly<Record<string, string>>) {
+function quickstart(programs: Readonly<Record<string, string>>, cache = temporaryFolder("tiltyard cache ")) {
   const path = temporaryFolder("tiltyard path ");
   for (const [name, script] of Object.entries(programs))
     writeFileSync(join(path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return startCommand(runCommandLine, ["quickstart"], {
     PATH: path,
-    XDG_CACHE_HOME: temporaryFolder("tiltyard cache "),
+    XDG_CACHE_HOME: cache,
   }).finished;
 }
 
@@ -45,5 +45,11 @@ describe("tiltyard quickstart", () => {
     expect([code, stdout]).toEqual([1, ""]);
     expect(lines.at(-1)).toBe(`tiltyard: ${sentence}`);
     expect(lines.slice(0, -1).filter((line) => !/^creating a Python environment in /.test(line))).toEqual([]);
+  });
+
+  test("treats an empty XDG_CACHE_HOME as unset, and writes nothing into the current folder", async () => {
+    const withoutVenv = 'if [ "$1" = -c ]; then echo 3.12.1; else exit 1; fi';
+    const { stderr } = await quickstart({ python3: withoutVenv }, "");
+    expect(stderr).toMatch(/^creating a Python environment in \/.*\/\.cache\/tiltyard\/python-/);
   });
 });
