@@ -7,6 +7,7 @@ import { ConnectError, NoKubeconfigError } from "../kubernetes/connect-error.ts"
 import type { Forwarding } from "../kubernetes/port-forward.ts";
 import { type CatalogTargetOptions, catalogTarget, requiredCatalog } from "./catalog-target.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { interruptible } from "./interruption.ts";
 import { type JsonOption, jsonOption, Progress, print } from "./output.ts";
 import { addTargetOptions, readStack, readTarget, type TargetOptions } from "./target.ts";
 
@@ -34,10 +35,10 @@ Example:
 
 Exit code: 5 when something is broken.`,
     )
-    .action(doctor);
+    .action((options: Options) => interruptible((signal) => doctor(options, signal)));
 }
 
-async function doctor(options: Options): Promise<void> {
+async function doctor(options: Options, signal: AbortSignal): Promise<void> {
   const stack = readStack(options);
   const parameters = readTarget(options, "any", stack);
   const { config, findings: connection } = await connectTo(parameters, options);
@@ -57,9 +58,11 @@ async function doctor(options: Options): Promise<void> {
       bucketAccess: stack?.rayBucketAccess,
       runsJobs: stack && stack.jobRayClusters !== undefined,
       onPod: (name) => progress.show(`waiting for the pod ${name}, which tries the bucket`),
+      signal,
     }),
   ]);
   progress.end();
+  signal.throwIfAborted();
   const findings = examined.flat();
   print(options, findings, asText(findings));
   if (findings.some(({ result }) => result === "failed")) process.exitCode = exitCodes.unhealthy;

@@ -10,6 +10,12 @@ const settings = ["TILTYARD_WAREHOUSE", "AWS_REGION"];
 const timeoutSeconds = 180;
 const pollMs = 1_000;
 
+export interface PodOptions {
+  /** Called after the creation of the pod, whose image may need minutes. */
+  readonly onPod?: ((name: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The result of `tiltyard-catalog check-warehouse`; `problem` is absent if the bucket is usable. */
 const BucketCheck = z.object({ warehouse: z.string(), identity: z.string(), problem: z.string().optional() });
 export type BucketCheck = z.infer<typeof BucketCheck>;
@@ -58,14 +64,14 @@ export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: str
 }
 
 /**
- * Runs the pod until it exits and deletes it.
+ * Runs the pod until it exits or the signal is aborted, and deletes it.
  *
  * @throws Error without a result, for example if the pod could not be scheduled or its image could not be pulled.
  */
 export async function runBucketPod(
-  core: CoreV1Api,
+  core: Pick<CoreV1Api, "createNamespacedPod" | "readNamespacedPod" | "deleteNamespacedPod">,
   pod: V1Pod,
-  onPod: (name: string) => void = () => {},
+  { onPod = () => {}, signal }: PodOptions,
 ): Promise<BucketCheck> {
   const namespace = pod.metadata?.namespace ?? "";
   const created = await core.createNamespacedPod({ namespace, body: pod });
@@ -83,7 +89,7 @@ export async function runBucketPod(
         status?.phase;
       if (status?.phase === "Failed" || Date.now() > deadline)
         throw new Error(`the pod ${name} did not end in time: ${stuck ?? "unknown"}`);
-      await sleep(pollMs);
+      await sleep(pollMs, undefined, { signal });
     }
   } finally {
     await core.deleteNamespacedPod({ namespace, name }).catch(() => {});

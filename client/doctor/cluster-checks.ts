@@ -17,12 +17,12 @@ import {
 } from "@tiltyard/platform";
 import { ownValue } from "@tiltyard/protocol";
 import { rayClusters } from "../ray/manifest.ts";
-import { bucketPod, runBucketPod } from "./bucket-pod.ts";
+import { bucketPod, type PodOptions, runBucketPod } from "./bucket-pod.ts";
 import { catalogPods } from "./catalog-pods.ts";
 import { type Check, type Finding, failed, type Outcome, ok, runChecks, skipped, warning } from "./finding.ts";
 
 /** A cluster to check. */
-export interface ClusterTarget {
+export interface ClusterTarget extends PodOptions {
   readonly config: KubeConfig;
   readonly parameters: ClusterParameters;
   /** The namespace of the catalog's pods; that of Ray when absent. */
@@ -35,8 +35,6 @@ export interface ClusterTarget {
   readonly nodeLimits?: Readonly<Record<"head" | "workerCpu" | "workerGpu", number>> | undefined;
   /** Allows the creation of a pod that uses the bucket; true when absent. */
   readonly makePod?: boolean | undefined;
-  /** Called after the creation of that pod, whose image may need minutes. */
-  readonly onPod?: (name: string) => void;
 }
 
 interface Tools extends ClusterTarget {
@@ -239,7 +237,7 @@ function isSpot({ metadata }: V1Node): boolean {
 
 /** Checks the bucket with a pod that uses it like the pods of Ray clusters. */
 async function checkBucket(tools: Tools): Promise<Outcome> {
-  const { core, parameters, catalogNamespace, bucketAccess, makePod = true, onPod } = tools;
+  const { core, parameters, catalogNamespace, bucketAccess, makePod = true } = tools;
   const { configMethod, namespace, serviceAccount } = parameters;
   if (bucketAccess === "vended") return skipped("pods use the bucket with credentials of the catalog alone");
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
@@ -248,11 +246,8 @@ async function checkBucket(tools: Tools): Promise<Outcome> {
     return skipped("the service account does not exist");
   const [catalog] = await catalogPods(core, catalogNamespace ?? namespace);
   if (catalog === undefined) return skipped("the image of the catalog, which contains the check, is missing");
-  const { identity, problem, warehouse } = await runBucketPod(
-    core,
-    bucketPod(catalog, namespace, serviceAccount),
-    onPod,
-  );
+  const pod = bucketPod(catalog, namespace, serviceAccount);
+  const { identity, problem, warehouse } = await runBucketPod(core, pod, tools);
   if (problem === undefined) return ok(`${warehouse}, as ${identity}`);
   return failed(
     `${warehouse}, as ${identity}: ${problem}`,
