@@ -39,6 +39,9 @@ type Credential =
 const base = new URL(".", document.baseURI);
 const storageKey = "tiltyard.credential";
 
+/** The message about a page instead of JSON, with which a proxy may respond after the end of its own session. */
+const notCatalog = "A proxy responded instead of the catalog. Reload the page, and sign in to the proxy.";
+
 /** An error response of the catalog, or the lack of a response. */
 export class ApiError extends Error {
   /** The HTTP status; 0 without a response. */
@@ -114,7 +117,10 @@ export async function call<Name extends OperationName>(
     throw new ApiError(0, "The catalog does not respond. Is it running, and is this machine online?");
   }
   const answer = parse(text);
-  if (response.ok) return answer ?? {};
+  if (response.ok) {
+    if (answer === undefined && text !== "") throw new ApiError(0, notCatalog);
+    return answer ?? {};
+  }
   const reason = answer?.detail ?? `The catalog responded with ${response.status}.`;
   if (response.status === 401 && credential !== undefined) onUnauthenticated(reason);
   throw new ApiError(response.status, reason);

@@ -1261,6 +1261,17 @@ describe("access", () => {
     await page.getByRole("button", { name: "Grant the role" }).click();
     await page.getByRole("alert").filter({ hasText: "empty part" }).waitFor();
   });
+
+  test("does not mistake the sign-in page of a proxy for a success", async () => {
+    const { page } = await signedIn();
+    await visit(page, "access");
+    await page.getByRole("combobox", { name: "Principal" }).fill("dora");
+    await page.route("**/management/**", (route) =>
+      route.fulfill({ contentType: "text/html", body: "<h1>Sign in</h1>" }),
+    );
+    await page.getByRole("button", { name: "Grant the role" }).click();
+    await page.getByRole("alert").filter({ hasText: "A proxy responded instead of the catalog." }).waitFor();
+  });
 });
 
 describe("the page", () => {
