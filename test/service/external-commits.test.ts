@@ -703,7 +703,7 @@ describe("a commit that cannot be finished", () => {
       const own = await startOver((store) => ({
         ...store,
         find: async (key) => {
-          // The rollback looks for what it has placed.
+          // The rollback looks for the manifest that it has placed.
           if (copied && key === final(one)) await interrupt();
           return store.find(key);
         },
