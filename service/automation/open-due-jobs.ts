@@ -13,7 +13,7 @@ import { stateOf, type TableState } from "./table-state.ts";
 
 /** The interval at which a due job checks for the end of a running one, which may not see the newest rows. */
 const runningPollMs = 5_000;
-/** The interval at which a job that waits for its schedule or its interval checks whether it is still due. */
+/** The interval at which a waiting job checks whether it is still due. */
 const laterPollMs = 600_000;
 
 export interface AutomationDeps extends JobPreparationDeps, JobDeps {
@@ -53,7 +53,8 @@ export async function openDueJobs(deps: AutomationDeps, subject: string): Promis
     }
     const page = { after, limit: 1, descending: false };
     const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
-    const causedAtMillis = cause?.timestampMillis ?? 0;
+    // The clock of a writer outside the catalog may be ahead.
+    const causedAtMillis = cause === undefined || cause.timestampMillis > Date.now() ? 0 : cause.timestampMillis;
     const earliestMillis = automation.sinceMillis + 1_000 * (interval ?? 0);
     const schedule = scheduleOf(automation, kind === "refresh" ? await policyOfView(deps, automation) : policy);
     const opensAtMillis =
@@ -61,8 +62,7 @@ export async function openDueJobs(deps: AutomationDeps, subject: string): Promis
         ? Math.max(causedAtMillis + automationDelayMs, earliestMillis)
         : nextTimeAfter(schedule, Math.max(causedAtMillis, earliestMillis));
     const left = opensAtMillis - Date.now();
-    const isLater = schedule !== undefined || interval !== undefined;
-    if (left > 0) waits.push(Math.min(left, isLater ? laterPollMs : automationDelayMs));
+    if (left > 0) waits.push(Math.min(left, laterPollMs));
     else if (!(await openDue(deps, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);

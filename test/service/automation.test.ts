@@ -133,6 +133,18 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toMatchObject([own, {}]);
   });
 
+  test("gets a job for rows of a writer whose clock is ahead", async () => {
+    const id = await createAutomatic();
+    await append(id);
+    await using store = await openStore(catalog.database);
+    const { id: tableId } = await requireTable(store.read, id);
+    await executeSql(
+      catalog.database,
+      `update table_versions set timestamp_millis = timestamp_millis + 86400000 where table_id = ${tableId}`,
+    );
+    expect(await jobsOn(id)).toMatchObject([{ status: "Queued", column: "length" }]);
+  });
+
   test("opens no job for a dropped column and for one without auto_backfill", async () => {
     const id = await createAutomatic();
     await catalog.call("alterTableDropColumns", { id, columns: ["length"] });
