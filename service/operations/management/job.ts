@@ -26,7 +26,7 @@ import { parametersOf } from "../../jobs/parameters.ts";
 import { isQueued, queuePositions } from "../../jobs/queue.ts";
 import { deleteJobKeys, putApiKey } from "../../store/api-keys.ts";
 import { countFailures, findFunction, listErrors, type RowErrorRecord } from "../../store/functions.ts";
-import { listAttempts } from "../../store/job-attempts.ts";
+import { findAttempt } from "../../store/job-attempts.ts";
 import type { JobRecord, JobSummaryRecord } from "../../store/jobs.ts";
 import { findTable, findTableById } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
@@ -186,7 +186,7 @@ async function retryBake(
 
 export const describeJobLog: Handler<"describeJobLog"> = async ({ id }, { store }) => {
   const job = await requireJob(store.read, id);
-  return { lines: linesOf((await listAttempts(store.read, job.id)).at(-1)?.logTail ?? "") };
+  return { lines: linesOf((await findAttempt(store.read, job.id, job.attempt))?.logTail ?? "") };
 };
 
 /** The table in which Geneva records errors of batches and rows. */
