@@ -56,6 +56,7 @@ export function createFinishing(deps: StoreDeps & { readonly log: Log }): Finish
     const now = await findVersion(store.read, at, record.version);
     if (now === undefined || keyOf(now) !== keyOf(record)) return undefined;
     if (now.state === "finished") return now;
+    if (now.identity !== record.identity) return place({ ...located, record: now }, keyOf(record));
     const latest = await latestVersion(store.read, at);
     // A version of the same transaction may be recorded before this one is placed.
     if (latest === undefined || (latest.transactionId === record.transactionId && latest.state !== "finished"))

@@ -45,8 +45,8 @@ export async function finishVersion(session: Session, record: VersionRecord): Pr
 /**
  * Withdraws a commit that cannot be finished, so that its version can be committed again.
  *
- * @returns False if the commit is finished or no longer exists, or if later versions, which may build on it, were
- * recorded.
+ * @returns False if the commit is finished or no longer exists, if another request has placed its manifest, which then
+ * has a new identity, or if later versions, which may build on it, were recorded.
  */
 export async function withdrawVersion(session: Session, record: VersionRecord): Promise<boolean> {
   const { db } = session;
@@ -61,7 +61,7 @@ export async function withdrawVersion(session: Session, record: VersionRecord): 
   if (!isHighest && !isHidden(record)) return false;
   const { numDeletedRows } = await db
     .deleteFrom("tableVersions")
-    .where((eb) => eb.and(keyOf(record)))
+    .where((eb) => eb.and({ ...keyOf(record), identity: record.identity, transactionId: record.transactionId }))
     .where(isUnfinished)
     .executeTakeFirst();
   if (numDeletedRows === 0n) return false;

@@ -38,6 +38,11 @@ function commitExternally(table: TestTable, version: number, content = `external
   return `${folder}/${finalName(version)}`.slice(1);
 }
 
+async function untilRecordedIn({ database }: TestCatalog): Promise<void> {
+  await using store = await openStore(database);
+  await untilRecorded(store);
+}
+
 /** Waits for a number of turns of the event loop. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
@@ -758,6 +763,51 @@ describe("a commit that cannot be finished", () => {
       const answer = await own.call("batchCreateTableVersions", { entries: tables.map(entryOf) });
       expect(answer.error).toMatchObject({ status: 404, code: 4 });
       expect(await latestOf(own, tables[0])).toBe("version 1");
+      await own.stop();
+    });
+
+    test("stays although a reader looks for its staged manifest after another request has deleted that", async () => {
+      const final = (table: TestTable) => `${pathOf(table)}/_versions/${finalName(2)}`;
+      const isDeleted = Promise.withResolvers<void>();
+      let reading: Promise<{ readonly status: number }> | undefined;
+      const own = await startOver((store) => ({
+        ...store,
+        // Each object has its own identity, as in S3 with a KMS key.
+        find: async (key) => {
+          const found = await store.find(key);
+          return found && { ...found, identity: key };
+        },
+        persist: async (key, bytesMax) => {
+          const found = await store.persist(key, bytesMax);
+          return found && { ...found, identity: key };
+        },
+        copy: async (from, to, replaced) => {
+          if (reading !== undefined && to === final(one)) await isDeleted.promise;
+          return { ...(await store.copy(from, to, replaced)), identity: to };
+        },
+        syncFolder: async (folder) => {
+          if (existsSync(`/${final(one)}`)) {
+            reading ??= own.call("describeTableVersion", { id: one.id, version: 2 });
+            await turns(1_000);
+          }
+          return store.syncFolder(folder);
+        },
+        delete: async (key, only) => {
+          await store.delete(key, only);
+          if (!key.startsWith(final(one)) || key === final(one)) return;
+          isDeleted.resolve();
+          // The deletion is recorded after the reader has looked.
+          await Promise.race([reading, turns(10_000)]);
+        },
+      }));
+      const [one, two] = [await declareTable(own), await declareTable(own)];
+      for (const table of [one, two]) await commit(own, table, 1);
+      await untilRecordedIn(own);
+      const { body } = await own.call("batchCreateTableVersions", { entries: [one, two].map(entryOf) });
+      await expect.poll(async () => (await reading)?.status).toBe(200);
+      expect(await latestOf(own, one)).toBe("batch");
+      const { status } = (await own.call("describeTransaction", { id: body.transaction_id?.split("$") })).body;
+      expect(status).toBe("Succeeded");
       await own.stop();
     });
 
