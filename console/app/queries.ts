@@ -134,7 +134,11 @@ export function useAction() {
   const client = useQueryClient();
   const { mutate, error, isPending } = useMutation({
     mutationFn: (work: () => Promise<unknown>) => work(),
-    onSettled: () => client.invalidateQueries(),
+    onSettled: async (_result, error) => {
+      const updated = client.invalidateQueries();
+      // A failure appears at once, because the update lasts as long as an outage.
+      if (error === null) await updated;
+    },
   });
   return {
     /** Asks for the values of a form and saves them like `run`. Errors appear in the form. */

@@ -1272,6 +1272,16 @@ describe("access", () => {
     await page.getByRole("button", { name: "Grant the role" }).click();
     await page.getByRole("alert").filter({ hasText: "A proxy responded instead of the catalog." }).waitFor();
   });
+
+  test("shows at once that an action failed because the catalog does not respond", async () => {
+    const { page } = await signedIn();
+    await visit(page, "access");
+    await page.getByRole("combobox", { name: "Principal" }).fill("dora");
+    await page.getByRole("textbox", { name: "Namespace" }).fill("production");
+    await page.route("**/management/**", (route) => route.abort());
+    await page.getByRole("button", { name: "Grant the role" }).click();
+    await page.getByRole("alert").filter({ hasText: "The catalog does not respond." }).waitFor();
+  });
 });
 
 describe("the page", () => {
