@@ -138,6 +138,7 @@ async function run(options: Options): Promise<void> {
       capacityTimeoutMs: options.capacityTimeoutMinutes * 60_000,
     },
     ({ job, text }) => log(`job ${job}: ${text}`),
+    signal,
   );
   reconciler = started;
   try {

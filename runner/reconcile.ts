@@ -49,6 +49,7 @@ export class Reconciler {
   readonly #platform: Platform;
   readonly #limits: Limits;
   readonly #log: (event: Event) => void;
+  readonly #signal: AbortSignal | undefined;
   readonly #unchanged = new Unchanged();
   /** The attempts that were submitted again, with the state of their jobs at that time. Each state is submitted only once. */
   #resubmitted = new Set<string>();
@@ -67,13 +68,18 @@ export class Reconciler {
     { jobs, platform }: { readonly jobs: CatalogJobs; readonly platform: Platform },
     limits: Limits,
     log: (event: Event) => void,
+    signal?: AbortSignal,
   ) {
     [this.#jobs, this.#platform] = [jobs, platform];
-    [this.#limits, this.#log] = [limits, log];
+    [this.#limits, this.#log, this.#signal] = [limits, log, signal];
     this.#delays = new Delays(limits.retry);
   }
 
-  /** Runs one pass. @throws Errors of the lists of jobs and of attempts. */
+  /**
+   * Runs one pass. After the signal, it changes no further job, because the Ray of this machine then ends its attempts.
+   *
+   * @throws Errors of the lists of jobs and of attempts.
+   */
   async reconcile(): Promise<void> {
     // The platform is read first: an attempt that has ended there has already reported its outcome to the catalog.
     const attempts = await this.#platform.list();
@@ -132,10 +138,10 @@ export class Reconciler {
    * Runs work on one job, unless an earlier error delays it. An error is logged and delays the same work.
    *
    * @param key The work.
-   * @returns undefined after an error or during a delay.
+   * @returns undefined after an error, during a delay and after the signal.
    */
   async #isolate<Result>(key: string, job: string, work: () => Promise<Result>): Promise<Result | undefined> {
-    if (this.#delays.isDelayed(key)) return undefined;
+    if (this.#signal?.aborted || this.#delays.isDelayed(key)) return undefined;
     try {
       const result = await work();
       this.#delays.reset(key);

@@ -78,7 +78,7 @@ interface Yard extends AsyncDisposable {
   readonly platform: Imitation;
   readonly namespace: string;
   /** Creates a runner that the catalog and the platform cannot distinguish from a separate process. */
-  runner(changes?: Partial<Limits>): Reconciler;
+  runner(changes?: Partial<Limits>, signal?: AbortSignal): Reconciler;
   /** The lines that the runners log. */
   readonly logged: readonly string[];
   open(column: string, key?: string): Promise<string>;
@@ -113,11 +113,12 @@ async function yard(): Promise<Yard> {
   return {
     platform,
     namespace: id[0] ?? "",
-    runner: (changes = {}) =>
+    runner: (changes = {}, signal?: AbortSignal) =>
       new Reconciler(
         { jobs: new CatalogJobs(createManagementClient(access)), platform },
         { ...limits, ...changes },
         ({ job, text }) => logged.push(`${job}: ${text}`),
+        signal,
       ),
     logged,
     open: async (column, apiKey = catalog.adminKey) => {
@@ -521,6 +522,25 @@ describe("the runner", () => {
     each.platform.become(job, 5, "ended", "killed");
     await each.runner({ attempts: 1 }).reconcile();
     expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: "abandoned after 1 attempts: killed" });
+  });
+
+  test("hands over an attempt that its service manager stopped during a pass, instead of failing the job", async () => {
+    await using each = await yard();
+    const [job, waiting] = [await each.open("a"), await each.open("a1")];
+    const stopped = new AbortController();
+    const runner = each.runner({ attempts: 1, jobs: 1 }, stopped.signal);
+    await runner.reconcile();
+    await each.begin(job);
+    each.platform.become(job, 1, "ended", "Job entrypoint command failed with exit code 143");
+    const list = each.platform.list.bind(each.platform);
+    each.platform.list = async () => {
+      stopped.abort();
+      return list();
+    };
+    await runner.reconcile();
+    await runner.handOver();
+    expect(await each.describe(job)).toMatchObject({ status: "Running", attempt: 1, interruptions: 1 });
+    expect((await each.describe(waiting)).attempt).toBe(0);
   });
 
   test("stops the attempt of a paused job, starts none meanwhile, and starts the next one after it is resumed", async () => {
