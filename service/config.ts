@@ -8,6 +8,8 @@ import { childEnvironment } from "./rows/environment.ts";
 import { parseLocation } from "./storage/location.ts";
 import { parseDatabaseUrl, problemOfDatabaseUrl } from "./store/database.ts";
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
 /** The configuration of the service, read once from the environment. docs/reference/settings.md lists all settings. */
 export type Config = ReturnType<typeof readConfig>;
 
@@ -154,13 +156,14 @@ export class ConfigError extends Error {
 }
 
 /** Reads the configuration. An empty variable counts as absent. @throws ConfigError */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
+export function readConfig(environment: Variables) {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
   const parsed = Environment.safeParse(set);
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")} ${issue.message}`),
     // Settings that are valid individually may contradict each other.
     ...authProblems(set),
+    ...keyProblems(set),
     ...vendingProblems(set),
   ];
   if (!parsed.success || problems.length > 0)
@@ -256,7 +259,16 @@ function rowsMemory(): number {
   return Math.floor((allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()) * 0.6);
 }
 
-function vendingProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+/** A key belongs to one principal. */
+function keyProblems({
+  TILTYARD_BOOTSTRAP_API_KEY: bootstrap,
+  TILTYARD_RUNNER_API_KEY: runner,
+}: Variables): readonly string[] {
+  if (runner === undefined || runner !== bootstrap) return [];
+  return ["TILTYARD_RUNNER_API_KEY must differ from TILTYARD_BOOTSTRAP_API_KEY, which has all rights"];
+}
+
+function vendingProblems(set: Variables): readonly string[] {
   const vends = ["1", "true"].includes(set.TILTYARD_VEND_CREDENTIALS ?? "");
   const hasRole = set.TILTYARD_VEND_S3_ROLE !== undefined;
   if (hasRole && !vends) return ["TILTYARD_VEND_S3_ROLE is of no use without TILTYARD_VEND_CREDENTIALS=1"];
@@ -266,7 +278,7 @@ function vendingProblems(set: Readonly<Record<string, string | undefined>>): rea
     : [];
 }
 
-function authProblems(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+function authProblems(set: Variables): readonly string[] {
   if (set.TILTYARD_AUTH === "oidc")
     return ["TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE"]
       .filter((name) => ownValue(set, name) === undefined)

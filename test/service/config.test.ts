@@ -95,6 +95,10 @@ describe("the settings", () => {
     ],
     [{ TILTYARD_TRUSTED_PROXIES: "10" }, "TILTYARD_TRUSTED_PROXIES must be a number of proxies, 9 at most"],
     [{ TILTYARD_BOOTSTRAP_API_KEY: "short" }, "TILTYARD_BOOTSTRAP_API_KEY must have at least 24 ASCII characters"],
+    [
+      { TILTYARD_BOOTSTRAP_API_KEY: "k".repeat(24), TILTYARD_RUNNER_API_KEY: "k".repeat(24) },
+      "TILTYARD_RUNNER_API_KEY must differ from TILTYARD_BOOTSTRAP_API_KEY",
+    ],
     [{ TILTYARD_ALLOW_INSECURE: "yes" }, "TILTYARD_ALLOW_INSECURE must be 1 or 0"],
     [{ TILTYARD_AUTH: "oidc" }, "TILTYARD_OIDC_ISSUER is required"],
   ])("refuse %j", (environment, problem) => {
