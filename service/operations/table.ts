@@ -70,7 +70,9 @@ export const registerTable: Handler<"registerTable"> = async (request, catalog, 
   const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
   const basesOf = async (manifest: (typeof manifests)[number]) =>
     (await readContent(catalog, { ...manifest, location })).foreign;
-  const bases = (await pMap(manifests, basesOf, { concurrency: versionsAtOnce })).flat();
+  const all = (await pMap(manifests, basesOf, { concurrency: versionsAtOnce })).flat();
+  // Most versions have files in the same folders.
+  const bases = [...new Map(all.map((base) => [base.uri, base])).values()];
   await requireNoLinks(storage, bases);
 
   const table = await store.write(
