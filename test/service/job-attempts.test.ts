@@ -184,7 +184,7 @@ describe("an attempt", () => {
     const released = await catalog.call("releaseJobAttempt", { id, attempt: 1 });
     expect(released.error).toMatchObject({ status: 409, detail: expect.stringContaining("attempt 1 has ended") });
     await catalog.call("resumeJob", { id });
-    for (const name of ["startJobAttempt", "heartbeatJobAttempt", "releaseJobAttempt"] as const) {
+    for (const name of ["createJobKey", "startJobAttempt", "heartbeatJobAttempt", "releaseJobAttempt"] as const) {
       const { error } = await catalog.call(name, { id, attempt: 1, claim: "process" });
       expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("attempt 1 has ended") });
     }

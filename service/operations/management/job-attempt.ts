@@ -193,7 +193,7 @@ export async function requireAttempt(session: Session, { id, attempt, claim }: A
  *
  * @throws CatalogError ConcurrentModification
  */
-async function requireNotEnded(session: Session, { id, attempt }: JobRecord): Promise<void> {
+export async function requireNotEnded(session: Session, { id, attempt }: JobRecord): Promise<void> {
   if ((await findAttempt(session, id, attempt))?.endedAtMillis === undefined) return;
   throw new CatalogError("ConcurrentModification", `attempt ${attempt} has ended: another one may follow`);
 }

@@ -32,7 +32,7 @@ import { findTable, findTableById } from "../../store/tables.ts";
 import { listJobs as list } from "../../store/transaction-lists.ts";
 import { requireReadableSource } from "../../views/refresh.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
-import { linesOf, requireLatest } from "./job-attempt.ts";
+import { linesOf, requireLatest, requireNotEnded } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
 export const openJob: Handler<"openJob"> = async (request, { store, openJobMaxima }, caller) => {
@@ -96,6 +96,7 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
   return store.write(async (session) => {
     const job = await requireJob(session, identifier);
     requireLatest(job, attempt);
+    await requireNotEnded(session, job);
     await deleteJobKeys(session, job.id, Date.now() - afterEndMs);
     const principal = principalOfJob(job);
     const { id, key } = generateApiKey();
