@@ -13,7 +13,7 @@ import {
   type StartRequest,
 } from "./platform.ts";
 import { type Runtime, runtimeOf } from "./runtime-env.ts";
-import { isOpen, keyFile, Standby, type SubmittedRay, submit } from "./standby.ts";
+import { isOpen, isStandby, keyFile, Standby, type SubmittedRay, submit } from "./standby.ts";
 
 /** The time in milliseconds for which Ray keeps an ended job. */
 const keptMs = 3_600_000;
@@ -94,6 +94,7 @@ export class RayPlatform implements Platform {
     for (const [id, { standby }] of this.#assigned) if (!open.has(id)) standby.discard();
     for (const id of this.#assigned.keys())
       if (found.every((each) => each.submission_id !== id)) this.#assigned.delete(id);
+    await this.#forgetUnused(found);
     const isIdle = performance.now() - this.#last.at > standbyMs;
     if (this.#standby !== undefined && (isIdle || !this.#standby.fits(ray, this.#last.env))) {
       this.#standby.discard();
@@ -106,6 +107,14 @@ export class RayPlatform implements Platform {
       this.#standby = await Standby.start(ray, this.#last.env, this.#options.catalogUrl).catch(() =>
         this.#waitForJob(),
       );
+  }
+
+  /** Deletes processes that ended some time ago without an attempt from Ray, like attempts. */
+  async #forgetUnused(found: readonly JobDetails[]): Promise<void> {
+    const unused = found.filter((each) => isStandby(each) && !isOpen(each));
+    for (const { submission_id: id, end_time: endedAtMillis } of unused)
+      if (id !== null && !this.#assigned.has(id) && Date.now() - (endedAtMillis ?? Date.now()) >= keptMs)
+        await this.#unlessMissing((jobs) => jobs.delete(id));
   }
 
   /** Reports whether a process waits for the next attempt. */

@@ -13,6 +13,7 @@ const pythonPackage = join(import.meta.dirname, "job/tiltyard");
 /** The file with the key of an attempt. Ray shows the variables of a job in its logs and dashboard. */
 export const keyFile = "api-key";
 const argumentsFile = "attempt.json";
+const idPrefix = "tiltyard-standby-";
 
 /** A Ray that processes are submitted to. */
 export interface SubmittedRay {
@@ -27,7 +28,7 @@ export interface SubmittedRay {
  * never receives a second one, so no job sees the memory or the key of another one.
  */
 export class Standby {
-  readonly submissionId = `tiltyard-standby-${randomUUID()}`;
+  readonly submissionId = `${idPrefix}${randomUUID()}`;
   readonly ray: SubmittedRay;
   readonly env: Runtime["env"];
   readonly #folder: string;
@@ -85,6 +86,11 @@ export class Standby {
   discard(): void {
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Reports whether a job of Ray is a process that waits or has waited for an attempt. */
+export function isStandby({ submission_id: id }: JobDetails): boolean {
+  return id?.startsWith(idPrefix) === true;
 }
 
 /** Reports whether a job of Ray has not ended. */

@@ -258,6 +258,19 @@ describe("the process that waits for the next attempt", () => {
     expect(waiting()).toEqual([]);
   });
 
+  test("is deleted from its Ray an hour after it ended without an attempt", async () => {
+    await platform.prepare();
+    const [standby = ""] = dashboard.jobs.keys();
+    end(standby);
+    const endedBefore = async (minutes: number) => {
+      Object.assign(dashboard.jobs.get(standby) ?? {}, { endTime: Date.now() - 60_000 * minutes });
+      await platform.prepare();
+      return dashboard.jobs.has(standby);
+    };
+    expect(await endedBefore(59)).toBe(true);
+    expect(await endedBefore(61)).toBe(false);
+  });
+
   test("is no attempt after its key could not be written", async () => {
     await platform.prepare();
     const [name = ""] = waiting();
