@@ -1,4 +1,4 @@
-import { CatalogRequestError, type ManagementClient } from "@tiltyard/client";
+import { CatalogRequestError, isUnavailable, type ManagementClient } from "@tiltyard/client";
 import { durationText, isOpen, type Job, type JobSummary, openStatuses, parseIdentifier } from "@tiltyard/protocol";
 import { asText } from "./job-text.ts";
 
@@ -177,11 +177,13 @@ export class CatalogJobs {
   }
 }
 
+/** Calls the catalog. @returns undefined if another client has changed or dropped the job. */
 async function unlessMoved<Answer>(call: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await call();
   } catch (error) {
-    if (error instanceof CatalogRequestError && (error.status === 409 || error.status === 404)) return undefined;
+    const isOfCatalog = error instanceof CatalogRequestError && !isUnavailable(error);
+    if (isOfCatalog && (error.status === 409 || error.status === 404)) return undefined;
     throw error;
   }
 }

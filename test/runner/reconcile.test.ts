@@ -78,7 +78,7 @@ interface Yard extends AsyncDisposable {
   readonly platform: Imitation;
   readonly namespace: string;
   /** Creates a runner that the catalog and the platform cannot distinguish from a separate process. */
-  runner(changes?: Partial<Limits>, signal?: AbortSignal): Reconciler;
+  runner(changes?: Partial<Limits>, signal?: AbortSignal, send?: typeof fetch): Reconciler;
   /** The lines that the runners log. */
   readonly logged: readonly string[];
   open(column: string, key?: string): Promise<string>;
@@ -113,9 +113,9 @@ async function yard(): Promise<Yard> {
   return {
     platform,
     namespace: id[0] ?? "",
-    runner: (changes = {}, signal?: AbortSignal) =>
+    runner: (changes = {}, signal?: AbortSignal, send = fetch) =>
       new Reconciler(
-        { jobs: new CatalogJobs(createManagementClient(access)), platform },
+        { jobs: new CatalogJobs(createManagementClient({ ...access, fetch: send })), platform },
         { ...limits, ...changes },
         ({ job, text }) => logged.push(`${job}: ${text}`),
         signal,
@@ -451,6 +451,23 @@ describe("the runner", () => {
     await each.runner({ heartbeatTimeoutMs: 0 }).reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
     expect((await each.describe(job)).heartbeat).not.toBe(before);
+  });
+
+  test("does not supersede a waiting attempt when a gateway responds to its heartbeat in place of the catalog", async () => {
+    await using each = await yard();
+    const job = await each.open("a");
+    let isUpdated = false;
+    const updating: typeof fetch = async (url, init) =>
+      isUpdated && String(url).endsWith("/heartbeat")
+        ? new Response("404 page not found", { status: 404 })
+        : fetch(url, init);
+    const runner = each.runner({}, undefined, updating);
+    await runner.reconcile();
+    each.platform.become(job, 1, "waiting");
+    isUpdated = true;
+    await runner.reconcile();
+    expect(startedOf(each.platform, job)).toEqual([1]);
+    expect(each.logged.at(-1)).toContain("no Tiltyard catalog answers");
   });
 
   test("submits an attempt again, once, after its runner died between claim and start", async () => {
