@@ -126,12 +126,18 @@ export class Reconciler {
     for (const attempt of final) await this.#isolate(finalKey(attempt), attempt.jobId, () => this.#stopFinal(attempt));
   }
 
-  /** Hands the attempts of a platform that has ended to other runners, which need not wait for lost heartbeats. */
+  /**
+   * Hands the attempts of a platform that has ended to other runners, which need not wait for lost heartbeats.
+   *
+   * @throws An error about one attempt after the requests about all of them.
+   */
   async handOver(): Promise<void> {
     const open = await this.#jobs.listOpen();
     const own = open.filter(({ id, attempt }) => this.#followed.get(id) === attempt);
     this.#followed.clear();
-    await Promise.all(own.map((job) => this.#jobs.handOver(job)));
+    const handed = await Promise.allSettled(own.map((job) => this.#jobs.handOver(job)));
+    const failed = handed.find((each) => each.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   /**

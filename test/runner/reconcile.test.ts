@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createCatalogClient, createManagementClient, JobError } from "../../client/index.ts";
 import { type Job, openStatuses } from "../../protocol/index.ts";
@@ -539,6 +540,27 @@ describe("the runner", () => {
     each.platform.become(job, 5, "ended", "killed");
     await each.runner({ attempts: 1 }).reconcile();
     expect(await each.describe(job)).toMatchObject({ status: "Failed", reason: "abandoned after 1 attempts: killed" });
+  });
+
+  test("hands over all attempts before it reports that the catalog rejected one", async () => {
+    await using each = await yard();
+    const [rejected, slow] = [await each.open("a"), await each.open("a1")];
+    const { promise: isRejected, resolve: reject } = Promise.withResolvers<void>();
+    const send: typeof fetch = async (url, init) => {
+      if (!String(url).endsWith("/finish")) return fetch(url, init);
+      if (String(url).includes(encodeURIComponent(rejected))) {
+        reject();
+        return Response.json({ code: 18, detail: "a bug" }, { status: 500 });
+      }
+      await isRejected;
+      await setImmediate();
+      return fetch(url, init);
+    };
+    const runner = each.runner({}, undefined, send);
+    await runner.reconcile();
+    for (const job of [rejected, slow]) await each.begin(job);
+    await expect(runner.handOver()).rejects.toThrow("a bug");
+    expect(await each.describe(slow)).toMatchObject({ interruptions: 1 });
   });
 
   test("hands over an attempt that its service manager stopped during a pass, instead of failing the job", async () => {
