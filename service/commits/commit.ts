@@ -123,21 +123,7 @@ async function publish(
     found.filter((each) => !isHeld(each)),
   );
   if (apply === undefined && held.length === 0) return { repeated, placed: [], applied: [] };
-  const place = async (each: LocatedVersion): Promise<PlacedVersion> => {
-    if (performance.now() > placesUntil) throw expired();
-    return (await placeManifest(deps, each)) ?? refuse(each);
-  };
-  const placing: Promise<PlacedVersion>[] = [];
-  const begin = (each: LocatedVersion) => {
-    const begun = place(each);
-    placing.push(begun);
-    return begun;
-  };
-  const placed = await pMap(held, begin, { concurrency: versionsAtOnce }).catch(async (error: unknown) => {
-    // The rollback would miss a manifest that is placed after it.
-    await Promise.allSettled(placing);
-    throw error;
-  });
+  const placed = await placeAll(deps, held, placesUntil);
   const applied = await deps.store.write(
     async (session) => {
       if (held.length > 0) {
@@ -158,6 +144,25 @@ async function publish(
     { locking },
   );
   return { repeated, placed, applied };
+}
+
+/** Places versions until a time. After a failure, it waits for the others, because a rollback would miss a later placement. */
+async function placeAll(deps: CommitDeps, versions: readonly LocatedVersion[], untilMs: number) {
+  const placing: Promise<PlacedVersion>[] = [];
+  const place = async (each: LocatedVersion): Promise<PlacedVersion> => {
+    if (performance.now() > untilMs) throw expired();
+    return (await placeManifest(deps, each)) ?? refuse(each);
+  };
+  const begin = (each: LocatedVersion) => {
+    const begun = place(each);
+    placing.push(begun);
+    return begun;
+  };
+  try {
+    return await pMap(versions, begin, { concurrency: versionsAtOnce });
+  } finally {
+    await Promise.allSettled(placing);
+  }
 }
 
 /** Rolls back a batch. If that fails, the task or the next reader rolls it back. */
