@@ -260,11 +260,9 @@ function rowsMemory(): number {
 }
 
 /** A key belongs to one principal. */
-function keyProblems({
-  TILTYARD_BOOTSTRAP_API_KEY: bootstrap,
-  TILTYARD_RUNNER_API_KEY: runner,
-}: Variables): readonly string[] {
-  if (runner === undefined || runner !== bootstrap) return [];
+function keyProblems(set: Variables): readonly string[] {
+  const runnerKey = set.TILTYARD_RUNNER_API_KEY;
+  if (runnerKey === undefined || runnerKey !== set.TILTYARD_BOOTSTRAP_API_KEY) return [];
   return ["TILTYARD_RUNNER_API_KEY must differ from TILTYARD_BOOTSTRAP_API_KEY, which has all rights"];
 }
 
