@@ -209,7 +209,9 @@ describe.concurrent("the transaction of a job", () => {
       url: catalog.url,
       apiKey: catalog.adminKey,
       fetch: async (url, init) =>
-        String(url).includes("/alter") ? Response.json({ detail: "not now" }, { status: 403 }) : fetch(url, init),
+        String(url).includes("/alter")
+          ? Response.json({ code: 15, detail: "not now" }, { status: 403 })
+          : fetch(url, init),
     });
     const request = { entrypoint: "x", submissionId: "taken" };
     const error = await submitTracked(jobs, request, { ...target, catalog: client }).catch((each) => each);
