@@ -51,6 +51,11 @@ export const runnerRights = [
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
 ] as const;
 
+/** Returns the user that the API server knows a service account by, which is also the subject of its tokens. */
+export function userOfAccount(namespace: string, serviceAccount: string): string {
+  return `system:serviceaccount:${namespace}:${serviceAccount}`;
+}
+
 /** The annotation of a service account that assigns a cloud identity to its pods. */
 export const identityAnnotations = {
   EKS_AUTH: "eks.amazonaws.com/role-arn",

@@ -14,6 +14,7 @@ import {
   isAtLeast,
   operatorVersionMin,
   runnerName,
+  userOfAccount,
 } from "@tiltyard/platform";
 import { ownValue } from "@tiltyard/protocol";
 import { rayClusters } from "../ray/manifest.ts";
@@ -144,7 +145,7 @@ async function checkRights(
   verbs: readonly string[],
   group: string,
 ): Promise<Outcome> {
-  const user = `system:serviceaccount:${namespace}:${serviceAccount}`;
+  const user = userOfAccount(namespace, serviceAccount);
   const refused: string[] = [];
   for (const verb of verbs) {
     const resourceAttributes = { namespace, resource, verb, group };

@@ -1,5 +1,6 @@
 /** The policy documents of the EKS variant: the principals that may assume a role, and the rights of a role. */
 
+import { userOfAccount } from "@tiltyard/platform";
 import type { EksConfig } from "../../config.ts";
 import type { EksAccount } from "./eks-account.ts";
 
@@ -42,7 +43,7 @@ export function trustServiceAccount(
     Condition: {
       StringEquals: {
         [`${issuer}:aud`]: "sts.amazonaws.com",
-        [`${issuer}:sub`]: `system:serviceaccount:${namespace}:${serviceAccount}`,
+        [`${issuer}:sub`]: userOfAccount(namespace, serviceAccount),
       },
     },
   });

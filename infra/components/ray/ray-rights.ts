@@ -1,4 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
+import { userOfAccount } from "@tiltyard/platform";
 import { createAdmissionPolicy } from "../admission-policy.ts";
 import { createGrantedRole } from "../granted-role.ts";
 
@@ -27,7 +28,7 @@ export function createClusterRole(name: string, account: Account, options: pulum
         ...{ apiGroups: ["ray.io"], apiVersions: ["*"], resources: ["rayclusters"] },
         operations: ["UPDATE", "DELETE"],
       },
-      user: `system:serviceaccount:${namespace}:${serviceAccount}`,
+      user: userOfAccount(namespace, serviceAccount),
       validations: [
         {
           expression: `request.namespace == '${namespace}'`,

@@ -1,6 +1,13 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { catalogLabels, catalogPort, managedByRunner, runnerName, runnerRights } from "@tiltyard/platform";
+import {
+  catalogLabels,
+  catalogPort,
+  managedByRunner,
+  runnerName,
+  runnerRights,
+  userOfAccount,
+} from "@tiltyard/platform";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
 import { createAdmissionPolicy } from "../admission-policy.ts";
@@ -120,7 +127,7 @@ function createSecretsPolicy(name: string, { platform, catalog }: RunnerDeps, ch
         ...{ apiGroups: [""], apiVersions: ["*"], resources: ["secrets"] },
         operations: ["CREATE", "UPDATE", "DELETE"],
       },
-      user: `system:serviceaccount:${catalog.namespace}:${runnerName}`,
+      user: userOfAccount(catalog.namespace, runnerName),
       validations: ["object", "oldObject"].map((object) => ({ expression: isOwn(object), message })),
     },
     child,
