@@ -33,6 +33,12 @@ export function isAboutRunner(error: unknown, hasSucceeded: boolean): boolean {
   return error.code !== undefined || !hasSucceeded;
 }
 
+/** Awaits all work. @throws The first error of it, after all of it has ended. */
+export async function settleAll(work: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(work)).find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
 /** Returns the reason that an ended job shows its principal. */
 export function reasonOf(error: unknown): string {
   if (error instanceof NeedsError || error instanceof CatalogRequestError) return error.message;

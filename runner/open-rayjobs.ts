@@ -4,6 +4,7 @@ import { type ClusterParameters, parseJobCluster, runnerRights } from "@tiltyard
 import { documentationPage } from "@tiltyard/protocol";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
+import { settleAll } from "./failure.ts";
 import type { Platform } from "./platform.ts";
 import { RayJobApi } from "./rayjob-api.ts";
 import { RayJobPlatform } from "./rayjob-platform.ts";
@@ -70,12 +71,12 @@ export async function openRayJobs(
 
 /** Deletes the Ray clusters of several namespaces whose owners died. @throws KubernetesError after all namespaces. */
 export async function reapAll(namespaces: readonly RayClusterApi[], log: (text: string) => void): Promise<void> {
-  const reaped = await Promise.allSettled(namespaces.map((each) => reapRayClusters(each)));
-  for (const each of reaped)
-    if (each.status === "fulfilled")
-      for (const { name, owner } of each.value) log(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
-  const failed = reaped.find((each) => each.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
+  await settleAll(
+    namespaces.map(async (each) => {
+      for (const { name, owner } of await reapRayClusters(each))
+        log(`the Ray cluster ${name} is deleted: its owner ${owner} died`);
+    }),
+  );
 }
 
 async function requireRights(api: RayJobApi): Promise<RayJobApi> {

@@ -1,5 +1,5 @@
 import { type Backoff, backoffMs, formatError } from "@tiltyard/protocol";
-import { mayPass, reasonOf } from "./failure.ts";
+import { mayPass, reasonOf, settleAll } from "./failure.ts";
 import { type CatalogJobs, isWaiting, type OpenJob, type StartableJob } from "./jobs.ts";
 import type { Platform, PlatformAttempt } from "./platform.ts";
 import { nextJob } from "./queue.ts";
@@ -135,9 +135,7 @@ export class Reconciler {
     const open = await this.#jobs.listOpen();
     const own = open.filter(({ id, attempt }) => this.#followed.get(id) === attempt);
     this.#followed.clear();
-    const handed = await Promise.allSettled(own.map((job) => this.#jobs.handOver(job)));
-    const failed = handed.find((each) => each.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+    await settleAll(own.map((job) => this.#jobs.handOver(job)));
   }
 
   /**

@@ -51,11 +51,7 @@ export async function repeat(work: () => Promise<void>, options: RepeatOptions):
     else {
       const until = performance.now() + pauseMs;
       // The work itself reports an error, if it has the same one.
-      const isWoken = () =>
-        unlessAborted(
-          wake().catch(() => false),
-          signal,
-        );
+      const isWoken = () => unlessAborted(wake(), signal).catch(() => false);
       do await pause(wakeMs);
       while (!signal.aborted && performance.now() < until && !(await isWoken()));
     }
