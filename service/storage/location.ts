@@ -38,7 +38,8 @@ export function parseLocation(text: string): Location {
 /** Returns the location of a folder inside another one. @param segments The names of the folders on the way to it. */
 export function childLocation({ scheme, bucket, path, uri }: Location, ...segments: readonly string[]): Location {
   return {
-    ...{ scheme, bucket },
+    scheme,
+    bucket,
     path: [path, ...segments].filter(Boolean).join("/"),
     uri: [uri, ...segments.map(encodeSegment)].join("/"),
   };
