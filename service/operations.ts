@@ -1,6 +1,13 @@
-import { type AnyContract, type AnyRequest, contracts, managementContracts, remoteContracts } from "@tiltyard/protocol";
+import {
+  type AnyContract,
+  type AnyRequest,
+  contracts,
+  managementContracts,
+  type ResponseOf,
+  remoteContracts,
+} from "@tiltyard/protocol";
 import { batchCommitTables } from "./operations/batch-commit-tables.ts";
-import type { AuthorizedCaller, Catalog, Handler, Operations } from "./operations/handler.ts";
+import type { AuthorizedCaller, Catalog, Handler, Operations, RenderedJson } from "./operations/handler.ts";
 import * as job from "./operations/management/job.ts";
 import * as jobAttempt from "./operations/management/job-attempt.ts";
 import * as jobFunction from "./operations/management/job-function.ts";
@@ -32,9 +39,11 @@ export interface Operation {
   handler(request: AnyRequest, catalog: Catalog, caller: AuthorizedCaller): Promise<unknown>;
 }
 
+type Response<Contract extends AnyContract> = ResponseOf<Contract> | RenderedJson<ResponseOf<Contract>>;
+
 /** The handlers by their contracts. A missing one does not compile. LanceDB's client shares some of them. */
 const handlers: {
-  readonly [Name in keyof Operations]: (...args: Parameters<Handler<Name>>) => ReturnType<Handler<Name>>;
+  readonly [Name in keyof Operations]: (...args: Parameters<Handler<Name>>) => Promise<Response<Operations[Name]>>;
 } = {
   ...job,
   ...jobAttempt,

@@ -1,5 +1,6 @@
 import { type AnyContract, arrowTypeOf, remoteHeaders, remoteVersion } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
+import { RenderedJson } from "../operations/handler.ts";
 import type { AppContext } from "./context.ts";
 
 const ignoredHeader = "x-ignored-fields";
@@ -14,7 +15,8 @@ export function respond(c: AppContext, { response, status }: AnyContract, result
 }
 
 export function respondJson(c: AppContext, json: unknown, status: number, headers: Headers = {}): Response {
-  return send(c, JSON.stringify(json), status, { "content-type": "application/json", ...headers });
+  const text = json instanceof RenderedJson ? json.text : JSON.stringify(json);
+  return send(c, text, status, { "content-type": "application/json", ...headers });
 }
 
 export function isRemoteClient(c: AppContext): boolean {

@@ -33,8 +33,18 @@ export interface AuthorizedCaller extends Caller {
 export type Operations = Contracts & ManagementContracts & RemoteContracts;
 
 /** Executes an operation. Its request is parsed and authorized. A CatalogError becomes the error body. */
-export type Handler<Name extends keyof Operations> = (
+export type Handler<Name extends keyof Operations, Response = ResponseOf<Operations[Name]>> = (
   request: RequestOf<Operations[Name]>,
   catalog: Catalog,
   caller: AuthorizedCaller,
-) => Promise<ResponseOf<Operations[Name]>>;
+) => Promise<Response>;
+
+/** The JSON text of a response, which a cache can contain in place of the response. */
+export class RenderedJson<Response> {
+  declare readonly response: Response;
+  readonly text: string;
+
+  constructor(response: Response) {
+    this.text = JSON.stringify(response);
+  }
+}
