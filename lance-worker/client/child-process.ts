@@ -86,14 +86,11 @@ export function createChild({ memoryBytes, beside, environment, log }: ChildOpti
         },
       );
     await sleep(Math.max(0, waitMs));
-    const folder = await mkdtemp(join(tmpdir(), "tiltyard-rows-"));
-    const socket = join(folder, "socket");
-    const heapMb = Math.max(heapMbMin, Math.round(memoryBytes / 1024 ** 2 / 4));
-    const compileCache = getCompileCacheDir();
-    const child = fork(program, [socket, String(memoryBytes)], {
-      execArgv: [...importsOf(process.execArgv), `--max-old-space-size=${heapMb}`, "--max-semi-space-size=8"],
-      env: { ...environment, ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }) },
-      stdio: ["ignore", 2, 2, "ipc"],
+    const { child, folder, socket } = await spawnProgram(memoryBytes, environment).catch((cause: unknown) => {
+      noteEnd(0);
+      throw new CatalogError("ServiceUnavailable", "the process that reads rows cannot be started. Retry later", {
+        cause,
+      });
     });
     // The answers of the catalog's own process come first when all processors compute. Threads inherit the priority.
     if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
@@ -170,6 +167,26 @@ export function createChild({ memoryBytes, beside, environment, log }: ChildOpti
       await end();
     },
   };
+}
+
+/** Starts the program with a folder for its socket. @throws Error of the system, such as EAGAIN or ENOSPC. */
+async function spawnProgram(memoryBytes: number, environment: NodeJS.ProcessEnv) {
+  const folder = await mkdtemp(join(tmpdir(), "tiltyard-rows-"));
+  const socket = join(folder, "socket");
+  const heapMb = Math.max(heapMbMin, Math.round(memoryBytes / 1024 ** 2 / 4));
+  const compileCache = getCompileCacheDir();
+  try {
+    const child = fork(program, [socket, String(memoryBytes)], {
+      execArgv: [...importsOf(process.execArgv), `--max-old-space-size=${heapMb}`, "--max-semi-space-size=8"],
+      env: { ...environment, ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }) },
+      stdio: ["ignore", 2, 2, "ipc"],
+    });
+    await once(child, "spawn");
+    return { child, folder, socket };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
 }
 
 /** Sends a call over the socket of the child and returns the response as soon as it begins. */

@@ -1,10 +1,11 @@
 /** The Lance library runs in a child process. When the child exits, the catalog and other callers continue. */
 import { readdirSync, readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { pathOf, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms, filmTable, readRows } from "../support/rows.ts";
 import { rowsChildrenOf } from "../support/rows-child.ts";
 import { createServiceProcess } from "../support/service-process.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const catalog = useCatalog();
 const more = arrowStream([{ id: 4, title: "Nostalghia" }]);
@@ -166,4 +167,21 @@ describe.runIf(process.platform === "linux")("the child", () => {
     await service.kill(signal);
     await expect.poll(() => readdirSync("/proc").includes(`${child}`)).toBe(false);
   });
+});
+
+test("answers requests about rows with 503 and leaves no folder when the system starts no further process", async () => {
+  const own = await startTestCatalog();
+  const folder = temporaryFolder("sockets");
+  const { execPath } = process;
+  vi.stubEnv("TMPDIR", folder);
+  process.execPath = "/no/such/node";
+  try {
+    const refused = await own.call("createTable", { id: ["films"] }, { body: more });
+    expect([refused.status, refused.error.detail]).toEqual([503, expect.stringContaining("cannot be started")]);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    process.execPath = execPath;
+    vi.unstubAllEnvs();
+    await own.stop();
+  }
 });
