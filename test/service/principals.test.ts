@@ -157,6 +157,21 @@ describe("a key of the settings", () => {
     expect(await listRoot(third, { authorization: `Bearer ${token}` })).toBe(401);
   });
 
+  test("prevents the start if it is the key of another principal", async () => {
+    const settings = {
+      TILTYARD_DATABASE_URL: (await createTestDatabase()).url,
+      TILTYARD_DATA_DIR: temporaryFolder("tiltyard-known-"),
+    };
+    const before = await startTestCatalog(settings);
+    stopped.push(before);
+    const { body } = await before.call("createApiKey", { principal: "ada" });
+    const start = startTestCatalog({ ...settings, TILTYARD_RUNNER_API_KEY: body.key });
+    await expect(start).rejects.toThrow(
+      `The API key of runner is already the key ${body.api_key_id} of ada. Configure another one`,
+    );
+    expect((await before.call("namespaceExists", { id: [] }, { key: body.key })).status).toBe(403);
+  });
+
   test("is rejected when it is the development key and an OIDC issuer is configured", async () => {
     const { url } = await createTestDatabase();
     const dataDir = temporaryFolder("tiltyard-oidc-");
