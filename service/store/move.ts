@@ -17,8 +17,8 @@ type Rows = Record<string, Record<string, unknown>>;
 
 /** The number of namespaces of a new catalog: the root and the namespace of dropped tables. */
 const namespacesOfNewCatalog = 2;
-/** The number of rows of one statement. PostgreSQL allows 65,535 values. */
-const batchRows = 1_000;
+/** The number of rows of one statement. The source of a Function may have a megabyte, and a statement a gigabyte. */
+const batchRows = 100;
 
 /**
  * Copies a whole catalog from a SQLite file into an empty PostgreSQL database in one transaction and compares every row
