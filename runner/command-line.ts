@@ -122,7 +122,9 @@ async function run(options: Options): Promise<void> {
   const standbyMs = options.standbyMinutes * 60_000;
   const rayPlatform = ray === undefined ? undefined : new RayPlatform({ ...where, standbyMs, ray: () => ray.get() });
   const { platform, reap } =
-    rayPlatform === undefined ? await openRayJobs(options, where) : { platform: rayPlatform, reap: async () => {} };
+    rayPlatform === undefined
+      ? await openRayJobs(options, where, log)
+      : { platform: rayPlatform, reap: async () => {} };
   const jobs = new CatalogJobs(createManagementClient(catalog));
   const started = new Reconciler(
     { jobs, platform },

@@ -34,13 +34,14 @@ interface RayJobs {
 
 /**
  * Opens the RayJobs of a Kubernetes cluster, in one namespace and in one for each team. Without a file, jobs have a Ray
- * cluster with one group of CPU workers.
+ * cluster with one group of CPU workers. Missing rights in the namespace of a team are logged, and only its jobs wait.
  *
  * @throws ParameterError, ConnectError; Error for invalid files and missing rights.
  */
 export async function openRayJobs(
   { stackOutputs, file, queue }: KubernetesOptions,
   where: { readonly catalogUrl: string; readonly leaseSeconds: number },
+  log: (text: string) => void,
 ): Promise<RayJobs> {
   const outputs = stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
   const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
@@ -53,7 +54,10 @@ export async function openRayJobs(
   if (first === undefined) throw new Error("the file of the runner names no Ray cluster");
   const config = await connect(first);
   const open = async (target: TeamNamespace, team?: string) => {
-    const api = await requireRights(new RayJobApi(config, target.namespace));
+    const api = new RayJobApi(config, target.namespace);
+    const problem = await problemOfRights(api);
+    if (problem !== undefined && team === undefined) throw new Error(problem);
+    if (problem !== undefined) log(`the jobs of the team ${team} wait: ${problem}`);
     const templates = templatesOf(given.rayClusters, stack, target.namespace);
     return new RayJobPlatform({ ...where, api, templates, queue: target.queue, team, jobSecrets: given.jobSecrets });
   };
@@ -79,12 +83,11 @@ export async function reapAll(namespaces: readonly RayClusterApi[], log: (text: 
   );
 }
 
-async function requireRights(api: RayJobApi): Promise<RayJobApi> {
+/** Names the rights that the runner lacks in a namespace; undefined if it lacks none. */
+async function problemOfRights(api: RayJobApi): Promise<string | undefined> {
   const missing = await api.missingRights(runnerRights);
-  if (missing.length === 0) return api;
-  throw new Error(
-    `the runner may not ${missing.join(", ")} in the namespace ${api.namespace}: ${documentationPage("jobs")}`,
-  );
+  if (missing.length === 0) return undefined;
+  return `the runner may not ${missing.join(", ")} in the namespace ${api.namespace}: ${documentationPage("jobs")}`;
 }
 
 /**

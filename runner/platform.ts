@@ -34,6 +34,8 @@ export interface StartRequest {
 export interface Platform {
   /** Lists all attempts that were started here and are not forgotten yet. */
   list(): Promise<readonly PlatformAttempt[]>;
+  /** Requires that the latest list includes the attempts of a job, if a platform has parts. @throws The error of its part. */
+  requireListed?(jobId: string): void;
   /** Starts an attempt unless it exists. After any other error than NeedsError, the attempt may exist. @throws NeedsError */
   start(request: StartRequest): Promise<void>;
   /** Stops an attempt, which need not exist. */

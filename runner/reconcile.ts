@@ -111,6 +111,7 @@ export class Reconciler {
     const busy: OpenJob[] = [];
     for (const job of open) {
       const isAttempted = await this.#isolate(observeKey(job.id), job.id, async () => {
+        this.#platform.requireListed?.(job.id);
         try {
           return await this.#isAttempted(job, attempts);
         } catch (error) {
@@ -118,9 +119,9 @@ export class Reconciler {
           return this.#fail(job, job.attempt, error);
         }
       });
-      // The attempt of a job with an error may still run.
       if (isAttempted === false) waiting.push(job);
-      else busy.push(job);
+      // The attempt of a job with an error may still run.
+      else if (job.attempt > 0) busy.push(job);
     }
     await this.#startFairly(waiting, busy);
     for (const attempt of final) await this.#isolate(finalKey(attempt), attempt.jobId, () => this.#stopFinal(attempt));
@@ -374,7 +375,9 @@ export class Reconciler {
    */
   async #isAbsent(id: string, number: number): Promise<boolean> {
     try {
-      return (await this.#platform.list()).every((each) => each.jobId !== id || each.number !== number);
+      const attempts = await this.#platform.list();
+      this.#platform.requireListed?.(id);
+      return attempts.every((each) => each.jobId !== id || each.number !== number);
     } catch {
       return false;
     }

@@ -14,6 +14,8 @@ const withFunctions: readonly string[] = ["AlterTableBackfillColumns", "RefreshM
 export class TeamPlatform implements Platform {
   readonly #own: Platform;
   readonly #teams: ReadonlyMap<string, Platform>;
+  /** The errors of the teams whose attempts the latest list lacks. */
+  readonly #unlisted = new Map<Platform, unknown>();
 
   /**
    * @param own Runs jobs of tables that belong to no team.
@@ -24,13 +26,32 @@ export class TeamPlatform implements Platform {
     this.#teams = teams;
   }
 
+  /** Lists the attempts of all teams but those whose namespace cannot be read, which must not stop the others. */
   async list(): Promise<readonly PlatformAttempt[]> {
-    const platforms = [this.#own, ...this.#teams.values()];
-    const lists = await Promise.all(
-      // An object in another team's namespace is not an attempt of the job, whatever it claims.
-      platforms.map(async (each) => (await each.list()).filter(({ jobId }) => this.#platformOf(jobId) === each)),
-    );
-    return lists.flat();
+    const [own, ...ofTeams] = await Promise.all([
+      this.#listOf(this.#own),
+      ...[...this.#teams.values()].map(async (team) => {
+        try {
+          const listed = await this.#listOf(team);
+          this.#unlisted.delete(team);
+          return listed;
+        } catch (error) {
+          this.#unlisted.set(team, error);
+          return [];
+        }
+      }),
+    ]);
+    return [own, ...ofTeams].flat();
+  }
+
+  /** Lists the attempts of a platform. An object in another team's namespace is no attempt of a job, whatever it claims. */
+  async #listOf(platform: Platform): Promise<readonly PlatformAttempt[]> {
+    return (await platform.list()).filter(({ jobId }) => this.#platformOf(jobId) === platform);
+  }
+
+  requireListed(jobId: string): void {
+    const error = this.#unlisted.get(this.#platformOf(jobId));
+    if (error !== undefined) throw error;
   }
 
   async start(request: StartRequest): Promise<void> {

@@ -36,10 +36,16 @@ class Imitation implements Platform {
   failureAfterStart: Error | undefined;
   /** `list` fails after the next start. */
   isLost = false;
+  /** The jobs whose attempts cannot be listed. */
+  unlisted: readonly string[] = [];
 
   async list() {
     if (this.isLost && this.started.length > 0) throw new Error("the platform is away");
     return [...this.states.values()];
+  }
+
+  requireListed(job: string) {
+    if (this.unlisted.includes(job)) throw new JobError("the namespace cannot be read", { status: 403 });
   }
 
   async start(request: StartRequest) {
@@ -370,6 +376,27 @@ describe("the runner", () => {
     each.platform.isLost = false;
     await runner.reconcile();
     expect(startedOf(each.platform, job)).toEqual([1]);
+  });
+
+  test("leaves a job alone whose attempts cannot be listed, and starts others in its place", async () => {
+    await using each = await yard();
+    const running = await each.open("a");
+    const runner = each.runner({ jobs: 2, heartbeatTimeoutMs: 0, resubmitMs: 0 });
+    await runner.reconcile();
+    await each.begin(running);
+    const waiting = await each.open("b");
+    const { states } = each.platform;
+    const [attempt] = states.keys();
+    states.delete(attempt ?? "");
+    each.platform.unlisted = [running, waiting];
+    const other = await each.open("a1");
+    await runner.reconcile();
+    expect([running, waiting, other].map((job) => startedOf(each.platform, job))).toEqual([[1], [], [1]]);
+    expect(await each.describe(running)).toMatchObject({ status: "Running", attempt: 1 });
+    each.platform.unlisted = [];
+    await each.cancel(other);
+    await runner.reconcile();
+    expect(startedOf(each.platform, waiting)).toEqual([1]);
   });
 
   test("deletes the remains of a job that has ended, and keeps those that an open job may need", async () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { StartableJob } from "../../runner/jobs.ts";
 import { NeedsError, type Platform, type PlatformAttempt } from "../../runner/platform.ts";
 import { TeamPlatform } from "../../runner/team-platform.ts";
@@ -66,6 +66,26 @@ describe("a platform of several teams", () => {
     await start({ ...job, operation: "CompactTable" });
     expect(calls).toEqual([`own start ${job.id}`]);
   });
+});
+
+test("lists the attempts of the other teams if the namespace of one cannot be read, until it can", async () => {
+  const denied = new Error("the runner may not list RayJobs");
+  attempts = { own: [attemptOf("prod$a")], speech: [attemptOf("speech$b")] };
+  const vision = placeNamed("vision");
+  const list = vi.spyOn(vision, "list").mockRejectedValue(denied);
+  platform = new TeamPlatform(
+    placeNamed("own"),
+    new Map([
+      ["vision", vision],
+      ["speech", placeNamed("speech")],
+    ]),
+  );
+  expect((await platform.list()).map(({ jobId }) => jobId)).toEqual(["prod$a", "speech$b"]);
+  expect(() => platform.requireListed("vision$c")).toThrow(denied);
+  for (const other of ["prod$a", "speech$b"]) platform.requireListed(other);
+  list.mockResolvedValue([attemptOf("vision$c")]);
+  expect(await platform.list()).toHaveLength(3);
+  platform.requireListed("vision$c");
 });
 
 test("lists the attempts in the namespaces of their jobs, and no forged ones", async () => {

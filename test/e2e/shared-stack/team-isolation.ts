@@ -9,6 +9,7 @@ import {
   parseParameters,
 } from "../../../client/index.ts";
 import { rayClusterManifest } from "../../../client/ray/manifest.ts";
+import { runnerName } from "../../../platform/agreed-values.ts";
 import type { Program } from "../../support/process.ts";
 import { describeOnOurs } from "../cluster.ts";
 import { isAllowed } from "../kubernetes/access-review.ts";
@@ -36,8 +37,7 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
   beforeAll(async () => {
     await Promise.all([vision, speech].map((each) => cluster().startOperator(each)));
     catalog = await startDeployedCatalog();
-    const access = { url: catalog.url, apiKey: String(stack().outputs.catalogApiKey) };
-    const [client, management] = [createCatalogClient(access), createManagementClient(access)];
+    const { access, client, management } = ofAdmin();
     for (const id of [["vision"], ["speech"], ["__system"], ["speech", "__system"], ["vision", "__system"]])
       await client.createNamespace({ id });
     for (const id of [
@@ -71,7 +71,8 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
   afterAll(async () => {
     for (const program of [runner, catalog?.service]) program?.child.kill("SIGKILL");
     await Promise.all([runner?.finished, catalog?.service.finished]);
-    for (const each of [rayJob, theirs]) if (each !== undefined) await cluster().api.delete(each);
+    for (const each of [...(await cluster().api.list("ray.io/v1", "RayJob", vision)), theirs])
+      if (each !== undefined) await cluster().api.delete(each);
   });
 
   test("cannot be privileged, nor any other pod of a member of the team", async () => {
@@ -137,6 +138,26 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
     });
   });
 
+  test("begins even if the runner lacks its rights in the namespace of another team", async () => {
+    const { api } = cluster();
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${speech}/roles/${runnerName}`;
+    const { rules } = await api.get("rbac.authorization.k8s.io/v1", "Role", runnerName, speech);
+    const assign = (given: object) => api.request("PATCH", path, { rules: given }, "application/merge-patch+json");
+    await assign([]);
+    try {
+      runner.child.kill("SIGTERM");
+      await runner.finished;
+      runner = await startDeployedRunner(catalog.url);
+      await runner.printed("the jobs of the team speech wait: the runner may not");
+      const id = ["vision", "more"];
+      await ofAdmin().client.declareTable({ id });
+      await ofAdmin().management.compactTable({ id });
+      await until(async () => (await api.list("ray.io/v1", "RayJob", vision)).length > 1);
+    } finally {
+      await assign(rules);
+    }
+  });
+
   test("gets no records of another team, and none that all teams share, with the key of the job", async () => {
     const { name } = rayJob.metadata;
     const secret = await until(() =>
@@ -162,9 +183,13 @@ describeOnOurs("a job of a team", "an operator and a runner that the tests start
   });
 });
 
+function ofAdmin() {
+  const access = { url: catalog.url, apiKey: String(stack().outputs.catalogApiKey) };
+  return { access, client: createCatalogClient(access), management: createManagementClient(access) };
+}
+
 /** The folder that stands for the bucket. */
 async function root(): Promise<string> {
-  const access = { url: catalog.url, apiKey: String(stack().outputs.catalogApiKey) };
-  const { location } = await createCatalogClient(access).describeTable({ id: ownTable });
+  const { location } = await ofAdmin().client.describeTable({ id: ownTable });
   return String(location).split("/vision/")[0] ?? "";
 }
