@@ -56,12 +56,18 @@ export async function holdTask({ db }: Session, { kind, subject }: Task): Promis
   return numUpdatedRows > 0;
 }
 
-export async function listDueTasks(session: Session, limit: number): Promise<(Task & { readonly attempts: number })[]> {
+/** Lists due tasks of some kinds. The longest due tasks are first. */
+export async function listDueTasks(
+  session: Session,
+  limit: number,
+  kinds: readonly TaskKind[] = taskKinds,
+): Promise<(Task & { readonly attempts: number })[]> {
   const { db, now } = session;
   return db
     .selectFrom("tasks")
     .select(["kind", "subject", "attempts"])
     .where("notBefore", "<=", now)
+    .$if(kinds.length < taskKinds.length, (query) => query.where("kind", "in", kinds))
     .where(isExpired(session, "tasks.claimedUntil"))
     .orderBy("notBefore")
     .limit(limit)

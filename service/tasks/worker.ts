@@ -1,12 +1,14 @@
 import { backoffMs, messageOf } from "@tiltyard/protocol";
 import type { Log } from "../log.ts";
-import type { TaskKind } from "../store/column-types.ts";
+import { type TaskKind, taskKinds } from "../store/column-types.ts";
 import type { Store } from "../store/store.ts";
 import { type ClaimedTask, claimTask, completeTask, listDueTasks, postponeTask, renewTask } from "../store/tasks.ts";
 import { type Lease, underLease } from "./lease.ts";
 
 /** The number of concurrent tasks of a process. A task that waits for an unavailable store must not block all others. */
 const tasksAtOnce = 4;
+/** The number of those of one kind. The purges of a dropped namespace, for example, must not delay the jobs of other tables. */
+const ofOneKindAtOnce = 3;
 /** The interval at which a process polls for due tasks, including those of other processes. */
 const pollEveryMs = 5_000;
 const backoff = { firstMs: 1_000, mostMs: 600_000 };
@@ -24,7 +26,7 @@ export function createWorker(deps: {
   readonly handlers: Readonly<Record<TaskKind, TaskHandler>>;
 }) {
   const { store, log, handlers } = deps;
-  const running = new Set<Promise<void>>();
+  const running = new Map<Promise<void>, TaskKind>();
   let timer: NodeJS.Timeout | undefined;
   let claiming: Promise<void> | undefined;
   let isAsked = false;
@@ -50,10 +52,16 @@ export function createWorker(deps: {
     );
   }
 
+  /** Reports whether a task of a kind may start beside those that run. */
+  function hasRoom(kind: TaskKind): boolean {
+    const ofKind = [...running.values()].filter((each) => each === kind);
+    return !isStopped && running.size < tasksAtOnce && ofKind.length < ofOneKindAtOnce;
+  }
+
   async function claimSome(): Promise<number> {
     let claimed = 0;
-    for (const task of await listDueTasks(store.read, tasksAtOnce)) {
-      if (isStopped || running.size >= tasksAtOnce) break;
+    for (const task of await listDueTasks(store.read, tasksAtOnce, taskKinds.filter(hasRoom))) {
+      if (!hasRoom(task.kind)) continue;
       const claim = crypto.randomUUID();
       if (!(await store.write((session) => claimTask(session, task, claim)))) continue;
       claimed += 1;
@@ -64,7 +72,7 @@ export function createWorker(deps: {
           running.delete(done);
           wake();
         });
-      running.add(done);
+      running.set(done, task.kind);
     }
     return claimed;
   }
@@ -99,7 +107,7 @@ export function createWorker(deps: {
       do {
         wake();
         await claiming;
-        await Promise.all(running);
+        await Promise.all(running.keys());
       } while (running.size > 0 || claiming !== undefined);
     },
     /** Stops claiming tasks and waits briefly for work in progress. */
@@ -110,7 +118,7 @@ export function createWorker(deps: {
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, stopsWithinMs);
       });
-      await Promise.race([Promise.all(running), late]);
+      await Promise.race([Promise.all(running.keys()), late]);
       clearTimeout(timer);
     },
   };

@@ -81,6 +81,32 @@ describe("deferred work", () => {
     expect((await countTasks(store.read)).find(({ kind }) => kind === "purge")).toMatchObject({ due: 0, failing: 1 });
   });
 
+  test("leaves room for tasks of other kinds while many tasks of one kind wait for a slow store", async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let [waiting, most] = [0, 0];
+    const slow: TaskHandler = async () => {
+      waiting += 1;
+      most = Math.max(most, waiting);
+      await released;
+      waiting -= 1;
+    };
+    await using running = await startWorkers([slow]);
+    const [{ store }, [worker]] = [running, running.workers];
+    await store.write(async (session) => {
+      for (let index = 0; index < 20; index += 1) await insertTask(session, purge(String(index)));
+    });
+    worker?.wake();
+    await expect.poll(() => waiting).toBeGreaterThan(2);
+    await store.write((session) => insertTask(session, { kind: "automate", subject: "table" }));
+    worker?.wake();
+    await expect
+      .poll(async () => (await countTasks(store.read)).find(({ kind }) => kind === "automate"))
+      .toMatchObject({ due: 0 });
+    release();
+    await worker?.drain();
+    expect([most, await listDueTasks(store.read, 1)]).toEqual([3, []]);
+  });
+
   test("waits for its time", async () => {
     const done: string[] = [];
     await using running = await startWorkers([
