@@ -311,13 +311,13 @@ test("pods of Ray run as their own account in each namespace of a platform, by t
   const { one } = await deployed("existing", { teams });
   const { spec, metadata } = one(
     "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
-    "ray-accounts",
+    "ray-clients",
   ).inputs;
   expect(spec.failurePolicy).toBe("Fail");
   const expressions = spec.validations.map(({ expression }: { readonly expression: string }) => expression);
   const restricting = expressions.filter((each: string) => each.includes("['geneva-service-account', 'default', '']"));
-  expect([restricting.length, expressions.length]).toEqual([3, 4]);
-  const binding = one("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding", "ray-accounts")
+  expect([restricting.length, expressions.length]).toEqual([1, 4]);
+  const binding = one("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding", "ray-clients")
     .inputs.spec;
   expect([binding.policyName, binding.validationActions]).toEqual([metadata.name, ["Deny"]]);
   expect(binding.matchResources.namespaceSelector.matchExpressions[0].values).toEqual(["lancedb", "lancedb-vision"]);

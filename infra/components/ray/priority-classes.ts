@@ -1,9 +1,12 @@
 import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 
+/** The prefix of the names of classes of controllers. */
+export const controlClassPrefix = "tiltyard-control-";
+
 /** Returns the names of a platform's priority classes. Pods of a higher class preempt those of a lower one. */
 export function priorityClasses(namespace: string) {
-  return { control: `tiltyard-control-${namespace}`, head: `tiltyard-ray-head-${namespace}` };
+  return { control: `${controlClassPrefix}${namespace}`, head: `tiltyard-ray-head-${namespace}` };
 }
 
 /** Creates the priority classes. They are cluster-wide, and other stacks in other namespaces may have their own. */

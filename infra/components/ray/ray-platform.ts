@@ -9,8 +9,8 @@ import type { KueueSettings, QuotaSettings, Team } from "../../settings/team-set
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { podsOf, tcp } from "../network-peers.ts";
-import { createAccountPolicy } from "./account-policy.ts";
 import type { Definition } from "./chart-definitions.ts";
+import { createClientPolicy } from "./client-policy.ts";
 import { createClassReader } from "./client-role.ts";
 import { KubeRayOperator, operatorLabels, operatorMetricsPort } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
@@ -122,9 +122,9 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
     this.clients = [...cluster.clients, ...this.teams.flatMap((team) => team.clients)];
     this.priorities = createPriorityClasses(name, namespace, { parent: this, provider: cluster.kubernetes });
     createRights(name, this, settings, own);
-    const accounts = createAccountPolicy(`${name}-accounts`, this, { parent: this, provider: cluster.kubernetes });
+    const policy = createClientPolicy(`${name}-clients`, this, { parent: this, provider: cluster.kubernetes });
     const namespacesReady = [own, ...this.teams.map(({ ready }) => ready)];
-    const ready = [...namespacesReady, ...this.priorities, ...accounts];
+    const ready = [...namespacesReady, ...this.priorities, ...policy];
     const kuberay = createOperator(name, this, settings, ready);
     // Kueue's webhook refuses Ray jobs until its manager is ready, so it is the last one.
     createQueues(name, this, settings, [...ready, kuberay]);

@@ -190,17 +190,38 @@ describe("a Ray job", () => {
 });
 
 describe("clients that may create Ray clusters", () => {
+  const containers = [{ name: "ray-head", image: "ray" }];
+  const rayCluster = (pod: object, more: object = {}) => ({
+    apiVersion: "ray.io/v1",
+    kind: "RayCluster",
+    metadata: { name: "probe", namespace },
+    spec: { headGroupSpec: { rayStartParams: {}, template: { spec: { containers, ...pod } }, ...more } },
+  });
+  const created = (...its: Parameters<typeof rayCluster>) =>
+    cluster().api.apply(rayCluster(...its), { manager: "tiltyard-e2e", dryRun: true });
+
   test("run no pod as the operator, whose account reads the secrets of all teams", async () => {
-    const { api } = cluster();
-    const created = (account: string) => {
-      const containers = [{ name: "ray-head", image: "ray" }];
-      const template = { spec: { serviceAccountName: account, containers } };
-      const spec = { headGroupSpec: { rayStartParams: {}, template } };
-      const rayCluster = { apiVersion: "ray.io/v1", kind: "RayCluster", metadata: { name: "probe", namespace }, spec };
-      return api.apply(rayCluster, { manager: "tiltyard-e2e", dryRun: true });
-    };
-    await expect(created("kuberay-operator")).rejects.toThrow(`run as the service account ${serviceAccount}`);
-    await expect(created(serviceAccount)).resolves.toBeDefined();
+    const refusal = `run as the service account ${serviceAccount}`;
+    await expect(created({ serviceAccountName: "kuberay-operator" })).rejects.toThrow(refusal);
+    await expect(created({ serviceAccountName: serviceAccount })).resolves.toBeDefined();
+    const worker = { groupName: "w", minReplicas: 0, maxReplicas: 1, rayStartParams: {} };
+    const template = { spec: { serviceAccountName: "kuberay-operator", containers } };
+    const { spec, ...object } = rayCluster({});
+    const withWorkers = { ...object, spec: { ...spec, workerGroupSpecs: [{ ...worker, template }] } };
+    await expect(cluster().api.apply(withWorkers, { manager: "tiltyard-e2e", dryRun: true })).rejects.toThrow(refusal);
+  });
+
+  test("take over no address, such as the catalog's, by the service of a head", async () => {
+    const { spec } = await cluster().api.get("v1", "Service", "tiltyard-catalog", catalogNamespace);
+    const headService = (more: object) => ({ headService: { metadata: {}, spec: { type: "ClusterIP", ...more } } });
+    await expect(created({}, headService({ externalIPs: [spec.clusterIP] }))).rejects.toThrow(/have no externalIPs/);
+    await expect(created({}, headService({}))).resolves.toBeDefined();
+  });
+
+  test("evict no pod of the system or of the stack by a priority class", async () => {
+    for (const priorityClassName of ["system-node-critical", `tiltyard-control-${namespace}`])
+      await expect(created({ priorityClassName })).rejects.toThrow(/have no priority class of the system/);
+    await expect(created({ priorityClassName: `tiltyard-ray-head-${namespace}` })).resolves.toBeDefined();
   });
 });
 
