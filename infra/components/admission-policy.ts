@@ -16,10 +16,15 @@ export interface AdmissionPolicyArgs {
   readonly namespaces?: readonly string[];
   /** The requests to which it applies. */
   readonly rule: Rule;
-  /** The user whose requests it restricts; all users when absent. */
-  readonly user?: string;
+  /** The condition in CEL of the requests that it restricts; all requests when absent. */
+  readonly condition?: string;
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
+}
+
+/** Returns the condition of the requests of one user. */
+export function isUser(user: string): string {
+  return `request.userInfo.username == '${user}'`;
 }
 
 /**
@@ -30,7 +35,7 @@ export interface AdmissionPolicyArgs {
  */
 export function createAdmissionPolicy(
   name: string,
-  { policyName, namespaces, rule, user, variables = [], validations }: AdmissionPolicyArgs,
+  { policyName, namespaces, rule, condition, variables = [], validations }: AdmissionPolicyArgs,
   options: pulumi.CustomResourceOptions,
 ): readonly pulumi.Resource[] {
   const { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } = kubernetes.admissionregistration.v1;
@@ -42,9 +47,7 @@ export function createAdmissionPolicy(
       spec: {
         failurePolicy: "Fail",
         matchConstraints: { resourceRules: [rule] },
-        ...(user !== undefined && {
-          matchConditions: [{ name: "user", expression: `request.userInfo.username == '${user}'` }],
-        }),
+        ...(condition !== undefined && { matchConditions: [{ name: "restricted", expression: condition }] }),
         variables: [...variables],
         validations: [...validations],
       },

@@ -15,6 +15,15 @@ const resources = ["rayclusters", "rayjobs", "rayservices", "raycronjobs"];
 /** The operations with which a client determines them. Subresources such as `scale` and `status` have none. */
 const operations = ["CREATE", "UPDATE"];
 
+/**
+ * The operator removes its finalizers from objects that are being deleted, also from those of before the policy or of a
+ * former service account. Only the operator and administrators may change a status, and a client could still change the
+ * pod that cleans up after a deleted Ray cluster.
+ */
+const condition =
+  "!has(object.metadata.deletionTimestamp) || !authorizer.group('ray.io').resource('rayclusters').subresource('status')" +
+  ".namespace(request.namespace).check('update').allowed()";
+
 /** The pods and the services that the operator derives from an object, and the objects on the way to them. */
 const variables = [
   { name: "job", expression: "object.kind == 'RayCronJob' ? object.spec.jobTemplate : object.spec" },
@@ -68,6 +77,7 @@ export function createClientPolicy(
       policyName: `tiltyard-ray-clients-${namespaces[0]}`,
       namespaces,
       rule: { apiGroups: ["ray.io"], apiVersions: ["*"], operations, resources },
+      condition,
       variables,
       validations: [
         {

@@ -1,6 +1,6 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { userOfAccount } from "@tiltyard/platform";
-import { createAdmissionPolicy } from "../admission-policy.ts";
+import { createAdmissionPolicy, isUser } from "../admission-policy.ts";
 import { createGrantedRole } from "../granted-role.ts";
 
 /** The rights of pods of a Ray cluster: they watch its pods, and scale and delete the cluster. */
@@ -28,7 +28,7 @@ export function createClusterRole(name: string, account: Account, options: pulum
         ...{ apiGroups: ["ray.io"], apiVersions: ["*"], resources: ["rayclusters"] },
         operations: ["UPDATE", "DELETE"],
       },
-      user: userOfAccount(namespace, serviceAccount),
+      condition: isUser(userOfAccount(namespace, serviceAccount)),
       validations: [
         {
           expression: `request.namespace == '${namespace}'`,

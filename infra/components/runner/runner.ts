@@ -10,7 +10,7 @@ import {
 } from "@tiltyard/platform";
 import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
-import { createAdmissionPolicy } from "../admission-policy.ts";
+import { createAdmissionPolicy, isUser } from "../admission-policy.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
@@ -127,7 +127,7 @@ function createSecretsPolicy(name: string, { platform, catalog }: RunnerDeps, ch
         ...{ apiGroups: [""], apiVersions: ["*"], resources: ["secrets"] },
         operations: ["CREATE", "UPDATE", "DELETE"],
       },
-      user: userOfAccount(catalog.namespace, runnerName),
+      condition: isUser(userOfAccount(catalog.namespace, runnerName)),
       validations: ["object", "oldObject"].map((object) => ({ expression: isOwn(object), message })),
     },
     child,

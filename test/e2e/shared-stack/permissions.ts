@@ -4,6 +4,7 @@ import { managedByRunner, runnerName, runnerRights } from "../../../platform/agr
 import { isAllowed } from "../kubernetes/access-review.ts";
 import { KubernetesError } from "../kubernetes/api.ts";
 import { tokenOf } from "../kubernetes/token.ts";
+import { until } from "../until.ts";
 import { alice, catalogNamespace, cluster, namespace, serviceAccount } from "./shared-stack.ts";
 
 const rayPods = `system:serviceaccount:${namespace}:${serviceAccount}`;
@@ -222,6 +223,41 @@ describe("clients that may create Ray clusters", () => {
     for (const priorityClassName of ["system-node-critical", `tiltyard-control-${namespace}`])
       await expect(created({ priorityClassName })).rejects.toThrow(/have no priority class of the system/);
     await expect(created({ priorityClassName: `tiltyard-ray-head-${namespace}` })).resolves.toBeDefined();
+  });
+
+  test("change no Ray cluster of a former account that is being deleted, which the operator finalizes", async () => {
+    const { api } = cluster();
+    const type = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicyBinding" };
+    const binding = await api.get(type.apiVersion, type.kind, `tiltyard-ray-clients-${namespace}`);
+    await api.delete(binding);
+    const named = { namespace, name: "of-former-account" };
+    const metadata = { ...named, finalizers: ["example.com/operator"] };
+    const { spec } = rayCluster({ serviceAccountName: "former-account" });
+    const former = await until(() =>
+      api.create({ apiVersion: "ray.io/v1", kind: "RayCluster", metadata, spec }).catch(() => undefined),
+    );
+    await api.create({ ...type, metadata: { name: binding.metadata.name }, spec: binding.spec });
+    await until(() =>
+      created({ serviceAccountName: "kuberay-operator" }).then(
+        () => false,
+        () => true,
+      ),
+    );
+
+    const path = `/apis/ray.io/v1/namespaces/${namespace}/rayclusters/${named.name}`;
+    await api.request("DELETE", path);
+    const custom = cluster().kubeConfigAs(alice).makeApiClient(CustomObjectsApi);
+    const merge = setHeaderOptions("Content-Type", PatchStrategy.MergePatch);
+    const body = { spec: { suspend: true } };
+    await expect(
+      custom.patchNamespacedCustomObject(
+        { group: "ray.io", version: "v1", plural: "rayclusters", ...named, body },
+        merge,
+      ),
+    ).rejects.toMatchObject({ code: 422 });
+    // Like the operator, the administrator of the tests may change the status of Ray clusters.
+    await api.request("PATCH", path, { metadata: { finalizers: [] } }, "application/merge-patch+json");
+    expect(await api.find(former)).toBeUndefined();
   });
 });
 
