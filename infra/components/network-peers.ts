@@ -6,12 +6,9 @@ export function namespaceNamed(namespace: string) {
   return { matchLabels: { "kubernetes.io/metadata.name": namespace } };
 }
 
-/** Selects the pods of a namespace: all of them, or those with certain labels. */
-export function podsOf(namespace: string, matchLabels?: Readonly<Record<string, string>>) {
-  return {
-    namespaceSelector: namespaceNamed(namespace),
-    ...(matchLabels !== undefined && { podSelector: { matchLabels } }),
-  };
+/** Selects the pods of a namespace: all of them, or those of a selector. */
+export function podsOf(namespace: string, podSelector?: object) {
+  return { namespaceSelector: namespaceNamed(namespace), ...(podSelector !== undefined && { podSelector }) };
 }
 
 /** Returns a TCP port of a rule. */

@@ -102,7 +102,11 @@ describe.each(["existing", "gke", "eks"])("the platform on %s", (variant) => {
     const rayPods = { matchExpressions: [{ key: "ray.io/cluster", operator: "Exists" }] };
     const operator = {
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "features" } },
-      podSelector: { matchLabels: { "app.kubernetes.io/name": "kuberay-operator" } },
+      podSelector: {
+        matchLabels: { "app.kubernetes.io/name": "kuberay-operator" },
+        // A client chooses most labels of Ray's pods, and KubeRay sets this one on each of them.
+        matchExpressions: [{ key: "ray.io/cluster", operator: "DoesNotExist" }],
+      },
     };
     // The policy excludes even other pods of the namespace.
     expect(one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "ray-pods").inputs.spec).toEqual({

@@ -93,7 +93,10 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
       { podSelector: rayPods },
       {
         namespaceSelector: of("lancedb"),
-        podSelector: { matchLabels: { "app.kubernetes.io/name": "kuberay-operator" } },
+        podSelector: {
+          matchLabels: { "app.kubernetes.io/name": "kuberay-operator" },
+          matchExpressions: [{ key: "ray.io/cluster", operator: "DoesNotExist" }],
+        },
       },
     ]);
     expect(one("kubernetes:helm.sh/v3:Release", "operator").inputs.values.watchNamespace).toEqual([

@@ -10,7 +10,15 @@ import { priorityClasses } from "./priority-classes.ts";
 import { createDefinitions, refuseSecondOperator } from "./ray-definitions.ts";
 
 /** The labels that the chart sets on the operator's pods. */
-export const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
+const operatorLabels = { "app.kubernetes.io/name": "kuberay-operator" };
+/**
+ * The selector of those pods. A client of Ray also chooses labels, but not that by which KubeRay marks each pod of a Ray
+ * cluster.
+ */
+export const operatorPods = {
+  matchLabels: operatorLabels,
+  matchExpressions: [{ key: "ray.io/cluster", operator: "DoesNotExist" }],
+};
 export const operatorMetricsPort = 8080;
 
 export interface KubeRayOperatorArgs {

@@ -12,7 +12,7 @@ import { podsOf, tcp } from "../network-peers.ts";
 import type { Definition } from "./chart-definitions.ts";
 import { createClientPolicy } from "./client-policy.ts";
 import { createClassReader } from "./client-role.ts";
-import { KubeRayOperator, operatorLabels, operatorMetricsPort } from "./kuberay-operator.ts";
+import { KubeRayOperator, operatorMetricsPort, operatorPods } from "./kuberay-operator.ts";
 import { Kueue, queueName } from "./kueue.ts";
 import { createPriorityClasses, priorityClasses } from "./priority-classes.ts";
 import { logsConfigMap, logsImage } from "./ray-logs.ts";
@@ -164,7 +164,7 @@ function createTeams(name: string, settings: RayPlatformSettings, parent: RayPla
 /** Returns the additional pods that may connect to Ray's pods. The operator calls the dashboards. */
 function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings) {
   const itsNamespace = operator.source === "none" ? operator.namespace : undefined;
-  const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorLabels)] : [podsOf(itsNamespace)];
+  const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorPods)] : [podsOf(itsNamespace)];
   return [...ofOperator, ...allowedNamespaces.map((each) => podsOf(each))];
 }
 
@@ -189,7 +189,7 @@ function showOperatorMetrics(
     {
       metadata: { name: "kuberay-operator", namespace },
       spec: {
-        podSelector: { matchLabels: operatorLabels },
+        podSelector: operatorPods,
         policyTypes: ["Ingress"],
         ingress: [{ from, ports: [tcp(operatorMetricsPort)] }],
       },
