@@ -136,13 +136,20 @@ describe("an existing network", () => {
     expect(one("aws:rds/subnetGroup:SubnetGroup").inputs.subnetIds).toEqual(["subnet-a", "subnet-c"]);
   });
 
-  test("may have only a private endpoint on EKS, and admits its load balancers", async () => {
+  test("may have only a private endpoint on EKS", async () => {
+    const { one } = await inIt({ vpc: vpc("a", "c"), publicEndpoint: false });
+    expect(one("eks:index:Cluster").inputs).toMatchObject({ endpointPublicAccess: false, endpointPrivateAccess: true });
+  });
+
+  test.each([
+    ["eks", { network: { vpc: vpc("a", "c") } }],
+    ["existing-eks", {}],
+  ])("lets the load balancers in each of its ranges call the catalog of %s", async (variant, settings) => {
     const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
     const ingress = { host: "catalog.example.com", className: "alb", tlsSecret: "catalog-tls" };
-    const { one } = await inIt({ vpc: vpc("a", "c"), publicEndpoint: false }, { catalog: { oidc, ingress } });
-    expect(one("eks:index:Cluster").inputs).toMatchObject({ endpointPublicAccess: false, endpointPrivateAccess: true });
+    const { one } = await deployed(variant, { ...settings, catalog: { oidc, ingress } });
     const [{ from }] = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs.spec.ingress;
-    expect(from).toContainEqual({ ipBlock: { cidr: "172.16.0.0/16" } });
+    for (const cidr of ["172.16.0.0/16", "100.64.0.0/16"]) expect(from).toContainEqual({ ipBlock: { cidr } });
   });
 
   test.each([

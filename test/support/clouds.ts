@@ -105,7 +105,10 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
   "gcp:storage/getProjectServiceAccount:getProjectServiceAccount": {
     emailAddress: "service-42@gs-project-accounts.iam.gserviceaccount.com",
   },
-  "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, cidrBlock: "172.16.0.0/16" }),
+  "aws:ec2/getVpc:getVpc": ({ id }) => {
+    const cidrBlockAssociations = ["172.16.0.0/16", "100.64.0.0/16"].map((cidrBlock) => ({ cidrBlock }));
+    return { id, cidrBlock: "172.16.0.0/16", cidrBlockAssociations };
+  },
   // The subnets of a cluster with this name exist but for the second one, and AWS listed other zones at that time.
   "aws:ec2/getSubnets:getSubnets": ({ tags }) => ({
     ids: Object.keys(tags ?? {}).includes("kubernetes.io/cluster/again") ? ["subnet-b-2", "subnet-d-0"] : [],

@@ -48,8 +48,8 @@ async function zonesOfVpc({
   readonly id: string;
   readonly privateSubnetIds: readonly string[];
 }) {
-  const [{ cidrBlock }, subnets] = await Promise.all([
-    aws.ec2.getVpc({ id }),
+  const [cidrs, subnets] = await Promise.all([
+    findRanges(id),
     Promise.all(privateSubnetIds.map((subnetId) => aws.ec2.getSubnet({ id: subnetId }))),
   ]);
   for (const { id: subnetId, vpcId, availabilityZone, availabilityZoneId } of subnets) {
@@ -68,8 +68,14 @@ async function zonesOfVpc({
   return {
     network,
     subnets: subnets.map(({ id: subnetId, availabilityZone }) => ({ id: subnetId, zone: availabilityZone })),
-    cidrs: [cidrBlock],
+    cidrs,
   };
+}
+
+/** Looks up the ranges of addresses of an existing network, any of which may contain its load balancers. */
+export async function findRanges(vpcId: string): Promise<readonly string[]> {
+  const { cidrBlockAssociations } = await aws.ec2.getVpc({ id: vpcId });
+  return cidrBlockAssociations.map(({ cidrBlock }) => cidrBlock);
 }
 
 /**
