@@ -29,7 +29,8 @@ export function problemsOfTeams({
   });
   if (kueue !== undefined && quota === undefined)
     problems.push("quota: is required with kueue: the queue of the namespace lets in as much");
-  if (teams.length > 0 && variant === "existing" && operator.source === "none" && operator.namespace === undefined)
+  // The add-on of an existing GKE cluster runs in no namespace.
+  if (teams.length > 0 && variant !== "existing-gke" && operator.source === "none" && operator.namespace === undefined)
     problems.push(
       "operator.namespace: is required with teams, because the existing operator must reach their Ray clusters",
     );

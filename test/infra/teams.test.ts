@@ -74,6 +74,15 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
       expect(one(type, name).inputs.subjects).toEqual(expect.arrayContaining(subjects));
   });
 
+  test("is reached by no other pod of Ray where an operator outside of the stack is in the namespace of Ray", async () => {
+    const { one } = await deployed(variant, {
+      ...settings[variant],
+      operator: { source: "none", namespace: "lancedb" },
+    });
+    const [{ from }] = one(networkPolicy, "ray-vision-pods").inputs.spec.ingress;
+    expect(from.at(-1).podSelector.matchExpressions).toEqual([{ key: "ray.io/cluster", operator: "DoesNotExist" }]);
+  });
+
   test("asks for no more than its quota, and what asks for nothing gets a little", async () => {
     const { one, all } = await stackOn(variant);
     expect(all("kubernetes:core/v1:ResourceQuota")).toHaveLength(1);
@@ -250,11 +259,11 @@ describe("teams that cannot be", () => {
     ],
     ["existing", { teams: [{ name: "a" }], kueue: { source: "helm" } }, "teams.0.quota: is required with kueue"],
     ["existing", { kueue: { source: "helm" } }, "quota: is required with kueue"],
-    [
-      "existing",
-      { teams: [{ name: "a" }], operator: { source: "none" } },
+    ...["existing", "existing-eks", "eks", "gke"].map((variant): [string, Settings, string] => [
+      variant,
+      { ...settings[variant], operator: { source: "none" } },
       "operator.namespace: is required with teams",
-    ],
+    ]),
   ])("are refused with a sentence: %s %j", async (variant, given, message) => {
     await expect(deployed(variant, given)).rejects.toThrow(message);
   });

@@ -163,9 +163,9 @@ function createTeams(name: string, settings: RayPlatformSettings, parent: RayPla
 
 /** Returns the additional pods that may connect to Ray's pods. The operator calls the dashboards. */
 function peersOf({ namespace, operator, allowedNamespaces }: RayPlatformSettings) {
-  const itsNamespace = operator.source === "none" ? operator.namespace : undefined;
-  const ofOperator = itsNamespace === undefined ? [podsOf(namespace, operatorPods)] : [podsOf(itsNamespace)];
-  return [...ofOperator, ...allowedNamespaces.map((each) => podsOf(each))];
+  const itsNamespace = operator.source === "none" ? (operator.namespace ?? namespace) : namespace;
+  const ofOperator = podsOf(itsNamespace, itsNamespace === namespace ? operatorPods : undefined);
+  return [ofOperator, ...allowedNamespaces.map((each) => podsOf(each))];
 }
 
 function createRights(name: string, platform: RayPlatform, settings: RayPlatformSettings, own: pulumi.Resource): void {
