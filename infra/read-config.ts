@@ -6,6 +6,7 @@ import { z } from "zod";
 import { type EksConfig, type ExistingConfig, type GkeConfig, parseStackConfig, type StackConfig } from "./config.ts";
 import { isKubeconfigText, readKubeconfig } from "./settings/kubeconfig-rules.ts";
 import { supportNotice } from "./settings/kubernetes-support.ts";
+import { openNetworks } from "./settings/network-settings.ts";
 import { parseJson, projectName } from "./settings/provider-settings.ts";
 import { runsJobs } from "./settings/settings-rules.ts";
 
@@ -61,7 +62,7 @@ export function plainTextWarnings(config: StackConfig, secretNames: readonly str
 export function warningsOf(config: StackConfig, today: Date): string[] {
   if (!("nodePools" in config)) return config.variant === "existing" ? rayImageWarnings(config) : [];
   const notice = supportNotice(config, today);
-  return [...(notice === undefined ? [] : [notice.message]), ...(isOpen(config.network) ? [openApi] : [])];
+  return [...(notice === undefined ? [] : [notice.message]), ...(isOpen(config) ? [openApi] : [])];
 }
 
 /** A stack on an existing cluster builds no image of Ray, and Ray's own has no dependencies of jobs. */
@@ -75,6 +76,6 @@ const openApi =
   "network.authorizedNetworks: the Kubernetes API accepts connections from every address (0.0.0.0/0). List the " +
   "networks of administrators and clients";
 
-function isOpen({ publicEndpoint, authorizedNetworks }: (GkeConfig | EksConfig)["network"]): boolean {
-  return publicEndpoint && (authorizedNetworks.length === 0 || authorizedNetworks.some((each) => each.endsWith("/0")));
+function isOpen({ network }: GkeConfig | EksConfig): boolean {
+  return network.publicEndpoint && openNetworks(network).some((each) => each.endsWith("/0"));
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cidr, isMap } from "./setting-types.ts";
 
-/** The addresses that may call the public endpoint; empty for all. */
+/** The addresses that may call the public endpoint; empty for all ({@link openNetworks}). */
 const authorizedNetworks = z.array(cidr).default([]);
 
 /** Creates the schema of a network. With a `vpc`, the network is adopted, and the settings of new networks are rejected. */
@@ -82,3 +82,15 @@ export const EksNetwork = networkSchema(
     }),
   },
 );
+
+/**
+ * Returns the addresses that may call the Kubernetes API from outside of its network. Without any, the providers of both
+ * clouds would keep those of the last `up`, which for a private endpoint are none.
+ */
+export function openNetworks(network: {
+  readonly publicEndpoint: boolean;
+  readonly authorizedNetworks: readonly string[];
+}): string[] {
+  const { publicEndpoint, authorizedNetworks: named } = network;
+  return publicEndpoint && named.length === 0 ? ["0.0.0.0/0"] : [...named];
+}

@@ -87,6 +87,17 @@ describe("the Kubernetes API", () => {
   });
 });
 
+test("the Kubernetes API accepts every address again without authorizedNetworks, and after a private endpoint", async () => {
+  // The providers of both clouds keep the former networks where a stack names none.
+  const gke = (await deployed("gke")).one("gcp:container/cluster:Cluster").inputs;
+  expect(gke.masterAuthorizedNetworksConfig).toEqual({ cidrBlocks: [{ cidrBlock: "0.0.0.0/0" }] });
+  expect((await deployed("eks")).one("eks:index:Cluster").inputs.publicAccessCidrs).toEqual(["0.0.0.0/0"]);
+  const isPrivate = (await deployed("gke", { network: { publicEndpoint: false } })).one(
+    "gcp:container/cluster:Cluster",
+  );
+  expect(isPrivate.inputs.masterAuthorizedNetworksConfig).toEqual({ cidrBlocks: [] });
+});
+
 test("the release channel and the type of support are settings", async () => {
   const gke = (await deployed("gke", extended.gke)).one("gcp:container/cluster:Cluster").inputs;
   expect(gke.releaseChannel).toEqual({ channel: "EXTENDED" });

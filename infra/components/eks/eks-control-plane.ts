@@ -2,6 +2,7 @@ import * as aws from "@pulumi/aws";
 import * as eks from "@pulumi/eks";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
+import { openNetworks } from "../../settings/network-settings.ts";
 import { versions } from "../../versions.ts";
 import { addonVersion } from "./eks-addons.ts";
 import type { EksNetwork } from "./eks-network.ts";
@@ -59,7 +60,8 @@ export function createControlPlane(
       createOidcProvider: true,
       endpointPrivateAccess: true,
       endpointPublicAccess: network.publicEndpoint,
-      ...(network.authorizedNetworks.length > 0 && { publicAccessCidrs: network.authorizedNetworks }),
+      // AWS refuses them with a private endpoint.
+      ...(network.publicEndpoint && { publicAccessCidrs: openNetworks(network) }),
       enabledClusterLogTypes: ["api", "audit", "authenticator"],
       skipDefaultNodeGroup: true,
       skipDefaultSecurityGroups: true,

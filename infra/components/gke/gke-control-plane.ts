@@ -2,6 +2,7 @@ import { KubeConfig } from "@kubernetes/client-node";
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import type { GkeConfig } from "../../config.ts";
+import { openNetworks } from "../../settings/network-settings.ts";
 import { LiveObjects } from "../cluster-provider.ts";
 import { refuseJobsAnywhere } from "../ray/running-jobs.ts";
 import type { GkeNetwork } from "./gke-network.ts";
@@ -53,11 +54,7 @@ export function createControlPlane(
       },
       // Google's front end has a DNS name, by which principals with access to the cluster reach it from any network.
       controlPlaneEndpointsConfig: { dnsEndpointConfig: { allowExternalTraffic: !ranges.publicEndpoint } },
-      ...((!ranges.publicEndpoint || ranges.authorizedNetworks.length > 0) && {
-        masterAuthorizedNetworksConfig: {
-          cidrBlocks: ranges.authorizedNetworks.map((cidrBlock) => ({ cidrBlock })),
-        },
-      }),
+      masterAuthorizedNetworksConfig: { cidrBlocks: openNetworks(ranges).map((cidrBlock) => ({ cidrBlock })) },
       addonsConfig: {
         gcePersistentDiskCsiDriverConfig: { enabled: true },
         rayOperatorConfigs: [
