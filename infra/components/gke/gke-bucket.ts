@@ -94,7 +94,7 @@ function createBucket(
       forceDestroy: false,
       softDeletePolicy: { retentionDurationSeconds: 7 * 24 * 60 * 60 },
       ...(key !== undefined && { encryption: { defaultKmsKeyName: key } }),
-      ...(objectVersionDays !== undefined && { versioning: { enabled: true } }),
+      versioning: { enabled: objectVersionDays !== undefined },
       lifecycleRules: [
         { action: { type: "AbortIncompleteMultipartUpload" }, condition: { age: 7 } },
         ...(objectVersionDays === undefined ? [] : [{ action: { type: "Delete" }, condition: isOld }]),
