@@ -188,6 +188,21 @@ describe("the node pools on GKE", () => {
     expect(zonesOf(custom, "cpu")).toHaveLength(3);
   });
 
+  test("keep their zones, in which their volumes are, when max changes or Google offers the machine elsewhere", async () => {
+    const nodePools = (max: number, zones?: string[]) => [
+      { name: "core", role: "core", machineType: "e2-standard-4", min: 1, max, ...(zones && { zones }) },
+      { name: "head", role: "head", machineType: "n2-standard-8" },
+      { name: "cpu", role: "workerCpu", machineType: "n2-standard-8" },
+    ];
+    const coreOf = async (...its: Parameters<typeof nodePools>) =>
+      (await deployed("gke", { nodePools: nodePools(...its) })).one(poolType, "core");
+    const [large, small] = [await coreOf(3), await coreOf(2)];
+    expect(large.inputs.nodeLocations).toContain("europe-west4-c");
+    expect(small.inputs.nodeLocations).not.toContain("europe-west4-c");
+    expect(small.ignoreChanges).toContain("nodeLocations");
+    expect((await coreOf(3, ["europe-west4-a"])).ignoreChanges).not.toContain("nodeLocations");
+  });
+
   test("start with nodes when they have a minimum, so that controllers open no pool of Ray", async () => {
     const { one } = await stack;
     expect(one(poolType, "core").inputs.initialNodeCount).toBe(1);

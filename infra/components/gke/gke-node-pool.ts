@@ -89,6 +89,15 @@ export function createNodePool(name: string, pool: NodePool, deps: NodePoolDeps)
         }),
       },
     },
-    { parent, ignoreChanges: ["initialNodeCount", "nodeCount"] },
+    {
+      parent,
+      ignoreChanges: [
+        "initialNodeCount",
+        "nodeCount",
+        // Another maximum, or a machine that a further zone offers, must not delete the nodes of a zone: their heads and
+        // the volume of the catalog are there.
+        ...(pool.zones === undefined ? ["nodeLocations"] : []),
+      ],
+    },
   );
 }
