@@ -375,8 +375,8 @@ describe("a catalog on PostgreSQL", () => {
 
 describe("the image of the catalog", () => {
   test.each([
-    ["gke", "europe-west4-docker.pkg.dev/our-project/lancedb-images/tiltyard-catalog"],
-    ["eks", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb/tiltyard-catalog"],
+    ["gke", "europe-west4-docker.pkg.dev/our-project/lancedb-images-0a1b2c3d/tiltyard-catalog"],
+    ["eks", "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb/tiltyard-catalog-0a1b2c3d"],
   ])("is built and pushed on %s, and runs by its digest", async (variant, name) => {
     const stack = await deployed(variant);
     const { inputs } = stack.one("docker-build:index:Image", "catalog-image");

@@ -89,3 +89,16 @@ test.each(["existing-gke", "existing-eks"])("creates no database on %s", async (
     "catalog.database: must be sqlite or {url: postgres://...}: the stack creates no database",
   );
 });
+
+test.each([
+  ["existing-eks", "amazonaws.com/lancedb/tiltyard-catalog-0a1b2c3d:", []],
+  ["existing-gke", "/lancedb-images-0a1b2c3d/tiltyard-catalog:", ["docker-hub", "quay", "kubernetes"]],
+])(
+  "the registries of a stack on %s have a suffix, which another stack on the cluster does not have",
+  async (variant, image, copies) => {
+    const { one, all } = await deployed(variant, copies.length > 0 ? { imageCache: true } : {});
+    expect(one("docker-build:index:Image", "catalog-image").inputs.tags[0]).toContain(image);
+    const ids = all("gcp:artifactregistry/repository:Repository").map(({ inputs }) => inputs.repositoryId);
+    expect(ids).toEqual(expect.arrayContaining(copies.map((each) => `lancedb-${each}-0a1b2c3d`)));
+  },
+);

@@ -18,8 +18,8 @@ const release = "kubernetes:helm.sh/v3:Release";
 describe.each([
   ["eks", `${aws}/hub`, `${aws}/quay`],
   ["existing-eks", `${aws}/hub`, `${aws}/quay`],
-  ["gke", `${google}-docker-hub`, `${google}-quay`],
-  ["existing-gke", `${google}-docker-hub`, `${google}-quay`],
+  ["gke", `${google}-docker-hub-0a1b2c3d`, `${google}-quay-0a1b2c3d`],
+  ["existing-gke", `${google}-docker-hub-0a1b2c3d`, `${google}-quay-0a1b2c3d`],
 ])("images on %s", (variant, hub, quay) => {
   const ray = { build: false };
   const withCache = deployed(variant, { ...settings[variant], rayLogs: true, ray, catalog: { litestream: true } });

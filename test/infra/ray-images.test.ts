@@ -3,7 +3,7 @@ import { deployed, type Settings } from "../support/stack.ts";
 
 const imageType = "docker-build:index:Image";
 const registries = {
-  gke: "europe-west4-docker.pkg.dev/our-project/lancedb-images",
+  gke: "europe-west4-docker.pkg.dev/our-project/lancedb-images-0a1b2c3d",
   eks: "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb",
   "existing-eks": "123456789012.dkr.ecr.eu-central-1.amazonaws.com/lancedb",
 };
@@ -27,7 +27,7 @@ describe("the images of Ray", () => {
           EXTRA_PACKAGES: "geneva==0.17.0",
         });
         expect(inputs.tags).toEqual([
-          expect.stringMatching(new RegExp(`^${registry}/${image}:[0-9a-f]{16}-0a1b2c3d$`)),
+          expect.stringMatching(new RegExp(`^${registry}/${image}(-0a1b2c3d)?:[0-9a-f]{16}-0a1b2c3d$`)),
         ]);
         expect(output).toBe(`${inputs.tags[0]}@sha256:0123`);
       }

@@ -1,7 +1,6 @@
-import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import { type Upstream, upstreamOf } from "../image-names.ts";
-import { cleanUp, type GkeImagesArgs, grantNodesPull } from "./gke-images.ts";
+import { createRepository, type GkeImagesArgs } from "./gke-images.ts";
 
 /** The registries that Google caches. */
 const upstreams = {
@@ -17,24 +16,13 @@ const upstreams = {
  * @returns The name of an image as nodes pull it.
  */
 export function createGkeImageCache(name: string, args: GkeImagesArgs): (image: string) => pulumi.Input<string> {
-  const { config, parent, project } = args;
-  const { region, clusterName } = config;
+  const { region, project } = args.config;
   const create = (upstream: Upstream) => {
-    const repository = new gcp.artifactregistry.Repository(
-      `${name}-${upstream}`,
-      {
-        project,
-        format: "DOCKER",
-        mode: "REMOTE_REPOSITORY",
-        location: region,
-        repositoryId: `${clusterName}-${upstream}`,
-        remoteRepositoryConfig: { dockerRepository: upstreams[upstream] },
-        ...cleanUp,
-      },
-      { parent },
-    );
-    grantNodesPull(`${name}-${upstream}`, repository, args);
-    return pulumi.interpolate`${region}-docker.pkg.dev/${config.project}/${repository.repositoryId}`;
+    const repository = createRepository(`${name}-${upstream}`, upstream, args, {
+      mode: "REMOTE_REPOSITORY",
+      remoteRepositoryConfig: { dockerRepository: upstreams[upstream] },
+    });
+    return pulumi.interpolate`${region}-docker.pkg.dev/${project}/${repository.repositoryId}`;
   };
   const caches = { "docker-hub": create("docker-hub"), quay: create("quay"), kubernetes: create("kubernetes") };
   return (image) => {
