@@ -55,7 +55,7 @@ async function doctor(options: Options, signal: AbortSignal): Promise<void> {
       ...{ config, parameters, makePod: options.pod },
       catalog: catalogOf(options, stack, forwarding),
       ...{ nodeLimits: stack?.nodeLimits, catalogNamespace: stack?.catalogNamespace },
-      bucketAccess: stack?.rayBucketAccess,
+      ...{ bucketUri: stack?.bucketUri, bucketAccess: stack?.rayBucketAccess },
       runsJobs: stack && stack.jobRayClusters !== undefined,
       onPod: (name) => progress.show(`waiting for the pod ${name}, which tries the bucket`),
       signal,

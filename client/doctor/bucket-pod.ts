@@ -4,8 +4,9 @@ import { catalogContainer } from "@tiltyard/platform";
 import { z } from "zod";
 import { managedBy } from "../ray/manifest.ts";
 
+const warehouse = "TILTYARD_WAREHOUSE";
 /** The settings of the catalog that the program needs. Secrets are not copied. */
-const settings = ["TILTYARD_WAREHOUSE", "AWS_REGION"];
+const settings = [warehouse, "AWS_REGION"];
 /** The timeout, which includes the pull of the image by a new node. */
 const timeoutSeconds = 180;
 const pollMs = 1_000;
@@ -20,13 +21,21 @@ export interface PodOptions {
 const BucketCheck = z.object({ warehouse: z.string(), identity: z.string(), problem: z.string().optional() });
 export type BucketCheck = z.infer<typeof BucketCheck>;
 
+/** The account that uses the bucket. */
+export interface BucketUser {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** The part of the bucket that it may use; that of the catalog when absent. */
+  readonly bucketUri?: string | undefined;
+}
+
 /**
  * Returns a pod that uses the bucket of a catalog like the pods of Ray clusters, writes the result to its termination
  * message, and exits.
  *
  * @param catalog A pod of the catalog.
  */
-export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: string): V1Pod {
+export function bucketPod(catalog: V1Pod, { namespace, serviceAccount, bucketUri }: BucketUser): V1Pod {
   const container = catalog.spec?.containers.find(({ name }) => name === catalogContainer);
   return {
     apiVersion: "v1",
@@ -51,7 +60,11 @@ export function bucketPod(catalog: V1Pod, namespace: string, serviceAccount: str
           ...(container?.image !== undefined && { image: container.image }),
           args: ["check-warehouse", "--output", "/dev/termination-log"],
           env: [
-            ...(container?.env ?? []).filter(({ name, value }) => settings.includes(name) && value !== undefined),
+            ...(container?.env ?? [])
+              .filter(({ name, value }) => settings.includes(name) && value !== undefined)
+              .map((each) =>
+                each.name === warehouse && bucketUri !== undefined ? { ...each, value: bucketUri } : each,
+              ),
             // The pod serves no requests and needs no settings for that.
             { name: "TILTYARD_HOST", value: "127.0.0.1" },
           ],

@@ -28,6 +28,8 @@ export interface ClusterTarget extends PodOptions {
   readonly parameters: ClusterParameters;
   /** The namespace of the catalog's pods; that of Ray when absent. */
   readonly catalogNamespace?: string | undefined;
+  /** The part of the bucket that pods use; undefined if no stack is named. */
+  readonly bucketUri?: string | undefined;
   /** The access of pods to the bucket; undefined if no stack is named. */
   readonly bucketAccess?: "direct" | "vended" | undefined;
   /** True if the stack has a runner for jobs; undefined if no stack is named. */
@@ -238,7 +240,7 @@ function isSpot({ metadata }: V1Node): boolean {
 
 /** Checks the bucket with a pod that uses it like the pods of Ray clusters. */
 async function checkBucket(tools: Tools): Promise<Outcome> {
-  const { core, parameters, catalogNamespace, bucketAccess, makePod = true } = tools;
+  const { core, parameters, catalogNamespace, bucketUri, bucketAccess, makePod = true } = tools;
   const { configMethod, namespace, serviceAccount } = parameters;
   if (bucketAccess === "vended") return skipped("pods use the bucket with credentials of the catalog alone");
   if (configMethod !== "EKS_AUTH" && configMethod !== "GKE_AUTH") return skipped("only on EKS and GKE");
@@ -247,7 +249,7 @@ async function checkBucket(tools: Tools): Promise<Outcome> {
     return skipped("the service account does not exist");
   const [catalog] = await catalogPods(core, catalogNamespace ?? namespace);
   if (catalog === undefined) return skipped("the image of the catalog, which contains the check, is missing");
-  const pod = bucketPod(catalog, namespace, serviceAccount);
+  const pod = bucketPod(catalog, { namespace, serviceAccount, bucketUri });
   const { identity, problem, warehouse } = await runBucketPod(core, pod, tools);
   if (problem === undefined) return ok(`${warehouse}, as ${identity}`);
   return failed(
