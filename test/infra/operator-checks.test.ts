@@ -116,6 +116,24 @@ test.each([
   );
 });
 
+test("an operator of another person is refused when a team with its namespace joins the stack, unlike the stack's own", async () => {
+  const operatorIn = (namespace: string, watched: string) => ({
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "kuberay-operator", namespace } },
+    spec: { template: { spec: { containers: [{ args: ["--watch-namespace", watched] }] } } },
+  });
+  const update = (...operators: readonly ReturnType<typeof operatorIn>[]) =>
+    refuseSecondOperator(
+      ["lancedb", "vision"],
+      labels,
+      "update",
+    )({ find: async () => undefined, list: async () => operators, disown: async () => {} }, release);
+  const own = operatorIn("lancedb", "lancedb");
+  await expect(update(own)).resolves.toBeUndefined();
+  await expect(update(own, operatorIn("vision", "vision"))).rejects.toThrow("vision/kuberay-operator watches");
+  const { one } = await deployed("existing");
+  expect(one("kubernetes:helm.sh/v3:Release").hooksOfUpdate).toEqual([expect.stringMatching(/-no-other$/)]);
+});
+
 test("an operator that the cluster manages itself is refused a second one", async () => {
   const managed = { "addonmanager.kubernetes.io/mode": "Reconcile" };
   await expect(check(undefined, managed)).rejects.toThrow("Set operator: {source: none}");

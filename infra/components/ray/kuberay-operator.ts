@@ -49,10 +49,8 @@ export class KubeRayOperator extends pulumi.ComponentResource {
     const inCluster = { parent: this, provider: cluster.kubernetes, dependsOn: [...before] };
     if (operator.source === "helm") {
       const known = createDefinitions(name, definitions ?? [], inCluster);
-      const onlyOne = cluster.kubernetes.beforeCreate(
-        `${name}-only-one`,
-        refuseSecondOperator(namespaces, operatorLabels),
-      );
+      const check = (suffix: string, change: "creation" | "update") =>
+        cluster.kubernetes.beforeCreate(`${name}-${suffix}`, refuseSecondOperator(namespaces, operatorLabels, change));
       new kubernetes.helm.v3.Release(
         name,
         {
@@ -91,7 +89,7 @@ export class KubeRayOperator extends pulumi.ComponentResource {
           dependsOn: [...before, ...known],
           // The chart creates roles in all namespaces, among them those that the former operator watches, too.
           deleteBeforeReplace: true,
-          hooks: { beforeCreate: [onlyOne] },
+          hooks: { beforeCreate: [check("only-one", "creation")], beforeUpdate: [check("no-other", "update")] },
         },
       );
     }

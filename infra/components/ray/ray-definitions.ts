@@ -38,15 +38,22 @@ const addonMode = "addonmanager.kubernetes.io/mode";
  * Refuses a second operator for the namespaces: both would reconcile the same Ray clusters.
  *
  * @param namespaces The namespaces of Ray clusters. The operator is in the first one.
+ * @param change The change of the stack's own operator, which exists before an update and not before its creation.
  */
-export function refuseSecondOperator(namespaces: readonly string[], labels: Readonly<Record<string, string>>) {
+export function refuseSecondOperator(
+  namespaces: readonly string[],
+  labels: Readonly<Record<string, string>>,
+  change: "creation" | "update" = "creation",
+) {
   const check: CreationCheck = async (live) => {
     const definition = await live.find("apiextensions.k8s.io/v1", "CustomResourceDefinition", "rayclusters.ray.io");
     if (definition?.metadata.labels?.[addonMode] !== undefined)
       throw new Error(
         "the cluster has a KubeRay operator of its own, such as the Ray add-on of GKE. Set operator: {source: none}",
       );
-    const found = await operatorsIn(live, labels);
+    const found = (await operatorsIn(live, labels)).filter(
+      ({ metadata }) => change === "creation" || metadata.namespace !== namespaces[0],
+    );
     const areReplaced = await Promise.all(found.map((each) => isReplaced(each, namespaces, live)));
     const operators = found.filter((_, index) => areReplaced[index] !== true);
     const watching = await Promise.all(operators.map(async (each) => ({ each, watched: await watchedBy(each, live) })));
