@@ -21,7 +21,12 @@ const upgrades: Readonly<Record<string, readonly string[]>> = {
   eks: [
     ...["create eks-cpu", "create eks-more-gpus", "delete eks-cpu", "update catalog", "update catalog-data"],
     ...["update eks-autoscaler", "update eks-core", "update eks-coredns", "update eks-ebs", "update eks-eksCluster"],
-    ...["update eks-gpu", "update eks-head", "update eks-head-eu-central-1c", "update eks-head-eu-central-1d"],
+    ...[
+      "update eks-gpu",
+      "update eks-head-eu-central-1a",
+      "update eks-head-eu-central-1c",
+      "update eks-head-eu-central-1d",
+    ],
     ...["update eks-node-monitoring", "update ray-operator", "update runner"],
   ],
 };

@@ -63,7 +63,7 @@ describe("the cluster on EKS", () => {
 
   test.each([
     ["core", "core", "ON_DEMAND", "AL2023_x86_64_STANDARD"],
-    ["head", "ray-head", "ON_DEMAND", "AL2023_x86_64_STANDARD"],
+    ["head-eu-central-1a", "ray-head", "ON_DEMAND", "AL2023_x86_64_STANDARD"],
     ["cpu", "ray-worker-cpu", "SPOT", "AL2023_x86_64_STANDARD"],
     ["gpu", "ray-worker-gpu", "SPOT", "AL2023_x86_64_NVIDIA"],
   ])("has the node group %s with the label %s", async (name, key, capacityType, amiType) => {
@@ -85,7 +85,7 @@ describe("the cluster on EKS", () => {
       await deployed("eks", { nodePools: nodePools(5) }),
       await deployed("eks", { nodePools: nodePools(50) }),
     ];
-    for (const name of ["core", "head", "cpu"]) {
+    for (const name of ["core", "head-eu-central-1a", "cpu"]) {
       const { inputs, ignoreChanges } = large.one(groupType, name);
       expect(inputs.scalingConfig).toEqual(small.one(groupType, name).inputs.scalingConfig);
       expect(ignoreChanges).toContain("scalingConfig");
@@ -93,7 +93,7 @@ describe("the cluster on EKS", () => {
     const { values } = large.one("kubernetes:helm.sh/v3:Release", "autoscaler").inputs;
     expect(values.autoscalingGroups).toEqual([
       { name: "eks-eks-core-asg", minSize: 2, maxSize: 3 },
-      ...["", "-eu-central-1c", "-eu-central-1d"].map((zone) => ({
+      ...["-eu-central-1a", "-eu-central-1c", "-eu-central-1d"].map((zone) => ({
         ...{ name: `eks-eks-head${zone}-asg`, minSize: 0, maxSize: 10 },
       })),
       { name: "eks-eks-cpu-asg", minSize: 1, maxSize: 50 },
@@ -111,7 +111,7 @@ describe("the cluster on EKS", () => {
     // With this label the autoscaler waits for GPUs instead of creating another node.
     expect(one(groupType, "gpu").inputs.labels["k8s.amazonaws.com/accelerator"]).toBe("g6");
     for (const [name, key] of [
-      ["head", "ray-head"],
+      ["head-eu-central-1a", "ray-head"],
       ["cpu", "ray-worker-cpu"],
     ] as const)
       expect(one(groupType, name).inputs.taints).toEqual([
@@ -128,7 +128,7 @@ describe("the cluster on EKS", () => {
       { name: "gpu", role: "workerGpu", machineType: "g6.xlarge", gpus: 1, taints: [{ key: "team", value: "ml" }] },
     ];
     const { one } = await deployed("eks", { nodePools });
-    expect(one(groupType, "head").inputs.taints).toBeUndefined();
+    expect(one(groupType, "head-eu-central-1a").inputs.taints).toBeUndefined();
     expect(one(groupType, "gpu").inputs.taints).toEqual([{ key: "team", value: "ml", effect: "NO_SCHEDULE" }]);
     const { tolerations } = one("kubernetes:helm.sh/v3:Release", "nvidia").inputs.values;
     expect(tolerations).toEqual([{ key: "team", operator: "Exists" }]);

@@ -30,11 +30,27 @@ describe("node groups on EKS", () => {
     const { all } = await eks;
     const heads = all(groupType).filter(({ name }) => name.startsWith("eks-head"));
     expect(heads.map(({ name, inputs }) => [name, inputs.subnetIds.length])).toEqual([
-      ["eks-head", 1],
+      ["eks-head-eu-central-1a", 1],
       ["eks-head-eu-central-1c", 1],
       ["eks-head-eu-central-1d", 1],
     ]);
     expect(refusals((await eks).resources)).toEqual([]);
+  });
+
+  test("keep their heads in the zones of the settings that remain when another zone leaves or joins them", async () => {
+    const groupsIn = async (...letters: string[]) => {
+      const nodePools = [
+        { name: "core", role: "core", machineType: "m7i.xlarge", min: 1 },
+        { name: "head", role: "head", machineType: "m7i.xlarge", zones: letters.map((each) => `eu-central-1${each}`) },
+        { name: "cpu", role: "workerCpu", machineType: "m7i.xlarge" },
+      ];
+      const heads = (await deployed("eks", { nodePools })).all(groupType).filter(({ name }) => name.includes("-head"));
+      return new Map(heads.map(({ name, inputs }) => [name, inputs.subnetIds]));
+    };
+    const [before, after] = [await groupsIn("a", "c"), await groupsIn("d", "c")];
+    const both = [...before].filter(([name]) => after.has(name));
+    expect(both).toHaveLength(1);
+    for (const [name, subnets] of both) expect(after.get(name)).toEqual(subnets);
   });
 
   test("keep the release of their image until the settings name another one", async () => {

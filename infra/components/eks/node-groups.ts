@@ -33,7 +33,8 @@ export function createNodeGroups(name: string, args: NodeGroupsArgs): NodeGroup[
     const its = isInOneZone(config, pool) ? offering.slice(0, 1) : offering;
     return its.map((zone, index) =>
       create(
-        index === 0 ? `${name}-${pool.name}` : `${name}-${pool.name}-${zone}`,
+        // The names of groups of heads depend on the zone alone: with another list of zones, groups in zones that remain stay.
+        index === 0 && pool.role === "core" ? `${name}-${pool.name}` : `${name}-${pool.name}-${zone}`,
         pool,
         [zone],
         Math.floor(pool.min / its.length) + (index < pool.min % its.length ? 1 : 0),

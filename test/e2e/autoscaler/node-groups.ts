@@ -5,7 +5,7 @@ import { nameOf } from "../providers/record.ts";
 import type { DeployedStack } from "../stack.ts";
 
 export interface NodeGroup {
-  /** The name of the resource in the program, such as `eks-head`. */
+  /** The name of the resource in the program, such as `eks-cpu`. */
   readonly resource: string;
   /** The name of the group for an autoscaler. */
   readonly name: string;
