@@ -57,6 +57,15 @@ describe.each(Object.keys(settings))("a team on %s", (variant) => {
     expect(urns.filter((urn, index) => urns.indexOf(urn) !== index)).toEqual([]);
   });
 
+  test("has identities of the cloud, also with the longest name", async () => {
+    const clientPrincipals = { gke: ["group:a@example.com"], eks: [arn("a")] }[variant] ?? ["group:a"];
+    const teams = [{ name: "a-team-of-20-letters", clientPrincipals }];
+    const { resources, all } = await deployed(variant, { teams });
+    expect(refusals(resources)).toEqual([]);
+    for (const { inputs } of all("gcp:serviceaccount/account:Account"))
+      expect(inputs.accountId).toMatch(/^[a-z][-a-z0-9]{4,28}[a-z0-9]$/);
+  });
+
   test("only lets the named principals create Ray clusters, in its namespace", async () => {
     const { one } = await stackOn(variant);
     const { metadata, subjects } = one(roleBinding, "ray-vision-client").inputs;

@@ -46,6 +46,18 @@ function closure(of: Wanted, byUrn: ReadonlyMap<string, Wanted>): Set<Wanted> {
   return found;
 }
 
+/**
+ * The property of types for which Pulumi's providers choose a name, and its maximum length. The name is that of the resource
+ * with 8 more characters, and the provider refuses a longer one.
+ */
+const chosenNames: Readonly<Record<string, readonly [property: string, lengthMax: number]>> = {
+  "gcp:serviceaccount/account:Account": ["accountId", 30],
+  "gcp:storage/bucket:Bucket": ["name", 63],
+  "gcp:compute/network:Network": ["name", 63],
+  "gcp:compute/subnetwork:Subnetwork": ["name", 63],
+  "aws:iam/role:Role": ["name", 64],
+};
+
 const poolType = "gcp:container/nodePool:NodePool";
 const releaseType = "kubernetes:helm.sh/v3:Release";
 const groupType = "aws:eks/nodeGroup:NodeGroup";
@@ -164,6 +176,12 @@ const rules: readonly ((seen: Seen) => readonly string[])[] = [
     return onlyHyperdisk && diskType !== "hyperdisk-balanced"
       ? [`${diskType} disks cannot be used with ${machineType}`]
       : [];
+  },
+  function chosenNamesFit({ each }) {
+    const [property, lengthMax] = chosenNames[each.type] ?? ["", 0];
+    if (lengthMax === 0) return [];
+    const length = each.inputs[property]?.length ?? each.name.length + 8;
+    return length <= lengthMax ? [] : [`${property}: has ${length} characters, more than ${lengthMax}`];
   },
   function nodesPullImages({ each, all }) {
     if (each.type !== poolType) return [];

@@ -1,5 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
 import type { TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
 import type { GkeBucket } from "./gke-bucket.ts";
@@ -13,10 +14,13 @@ export interface AccountDeps {
 
 /** The maximum length of a display name. */
 const displayNameMax = 100;
+/** The maximum length of an id without its suffix, which has a dash and 8 characters. The whole has at most 30. */
+const idPrefixMax = 21;
 
 /**
- * Creates an account. Its id has a suffix, because an id is reserved for 30 days after the deletion of an account. An
- * id has at most 30 characters. Accounts of several clusters are in one list, so the display name begins with the cluster.
+ * Creates an account. Its id has a suffix, because an id is reserved for 30 days after the deletion of an account. Names
+ * of teams may be longer than an id. Accounts of several clusters are in one list, so the display name begins with the
+ * cluster.
  */
 export function createAccount(
   name: string,
@@ -24,7 +28,9 @@ export function createAccount(
   { parent, project, clusterName }: AccountDeps,
 ): gcp.serviceaccount.Account {
   const displayName = `${clusterName}: ${purpose}`.slice(0, displayNameMax);
-  return new gcp.serviceaccount.Account(name, { project, displayName }, { parent });
+  const suffix = new random.RandomId(name, { byteLength: 4 }, { parent });
+  const accountId = pulumi.interpolate`${name.slice(0, idPrefixMax)}-${suffix.hex}`;
+  return new gcp.serviceaccount.Account(name, { project, accountId, displayName }, { parent });
 }
 
 /**
