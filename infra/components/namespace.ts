@@ -13,6 +13,7 @@ export interface NamespaceArgs {
   readonly denied: readonly ("Ingress" | "Egress")[];
   /** Deletes the namespace with the stack on a cluster that the stack did not create. */
   readonly deleteNamespace: boolean;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly annotations?: Readonly<Record<string, string>>;
   /** Further checks before its creation and its update. */
   readonly hooks?: pulumi.ResourceHookBinding;
@@ -27,7 +28,7 @@ const levelPrefix = "pod-security.kubernetes.io/";
  */
 export function createNamespace(
   name: string,
-  { cluster, namespace, enforce, denied, deleteNamespace, annotations, hooks = {} }: NamespaceArgs,
+  { cluster, namespace, enforce, denied, deleteNamespace, labels, annotations, hooks = {} }: NamespaceArgs,
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
   const created = new kubernetes.core.v1.Namespace(
@@ -36,6 +37,7 @@ export function createNamespace(
       metadata: {
         name: namespace,
         labels: {
+          ...labels,
           [`${levelPrefix}warn`]: "restricted",
           [`${levelPrefix}enforce`]: enforce,
         },

@@ -135,7 +135,7 @@ describe("the first nodes of a pool on GKE", () => {
   });
 });
 
-test("Kueue decides on Ray's objects in the namespaces of its queues alone, and is protected", async () => {
+test("Kueue decides on Ray's objects in namespaces with a queue alone, also of other stacks, and is protected", async () => {
   const quota = { cpu: 8, memory: "32Gi" };
   const { one, resources } = await deployed("existing", { quota, kueue: { source: "helm" } });
   const release = one("kubernetes:helm.sh/v3:Release", "ray-kueue");
@@ -147,9 +147,18 @@ test("Kueue decides on Ray's objects in the namespaces of its queues alone, and 
   });
   const { integrations, managedJobsNamespaceSelector } = parseYaml(managerConfig.controllerManagerConfigYaml);
   expect(integrations.frameworks).toEqual(["ray.io/rayjob", "ray.io/raycluster"]);
-  expect(managedJobsNamespaceSelector.matchExpressions).toEqual([
-    { key: "kubernetes.io/metadata.name", operator: "In", values: ["lancedb"] },
-  ]);
+  // Kueue leaves a job that waits for a queue in another namespace suspended forever.
+  const teams = [{ name: "vision", quota }];
+  const others = await deployed("existing", { namespace: "other", quota, kueue: { source: "none" }, teams });
+  const labelsOf = (deployment: typeof others, name: string) =>
+    deployment.one("kubernetes:core/v1:Namespace", name).inputs.metadata.labels;
+  for (const name of ["ray", "ray-vision"])
+    expect(labelsOf(others, name)).toMatchObject(managedJobsNamespaceSelector.matchLabels);
+  const label = Object.keys(managedJobsNamespaceSelector.matchLabels);
+  expect(Object.keys(labelsOf(others, "catalog"))).not.toEqual(expect.arrayContaining(label));
+  expect(Object.keys(labelsOf(await deployed("existing", { quota }), "ray"))).not.toEqual(
+    expect.arrayContaining(label),
+  );
   const operator = resources.find(({ name, type }) => name === "ray-operator" && type.endsWith(":Release"));
   expect(release.dependencies).toContain(operator?.urn);
 });

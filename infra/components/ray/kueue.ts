@@ -12,6 +12,9 @@ import { amountsOf } from "./quota.ts";
 /** The name of the queue in each namespace, which jobs refer to. */
 export const queueName = "ray";
 
+/** The label of namespaces with a queue. Kueue serves the namespaces of all stacks, one of which installs it. */
+export const queueLabels = { "tiltyard.dev/queue": queueName } as const;
+
 const apiVersion = "kueue.x-k8s.io/v1beta2";
 
 export interface KueueArgs {
@@ -45,7 +48,7 @@ export class Kueue extends pulumi.ComponentResource {
 function createController(
   name: string,
   version: string,
-  { cluster, values, queues, priorityClass, before }: KueueArgs,
+  { cluster, values, priorityClass, before }: KueueArgs,
   options: pulumi.CustomResourceOptions,
 ) {
   return new kubernetes.helm.v3.Release(
@@ -66,7 +69,7 @@ function createController(
             podDisruptionBudget: { enabled: true, minAvailable: 1 },
             manager: { priorityClassName: priorityClass },
           },
-          managerConfig: { controllerManagerConfigYaml: configurationFor(queues.map(({ namespace }) => namespace)) },
+          managerConfig: { controllerManagerConfigYaml: configuration },
         },
         values,
       ),
@@ -76,33 +79,29 @@ function createController(
 }
 
 /**
- * Returns the configuration of Kueue's manager for Ray in these namespaces. By default, Kueue's webhooks would decide on
+ * The configuration of Kueue's manager for Ray in the namespaces with a queue. By default, Kueue's webhooks would decide on
  * every pod, Deployment and StatefulSet of the cluster, and block them while the manager is not available. The other
  * values are the defaults of the chart, which this text replaces as a whole.
  */
-function configurationFor(namespaces: readonly string[]): string {
-  return stringify({
-    apiVersion: "config.kueue.x-k8s.io/v1beta2",
-    kind: "Configuration",
-    health: { healthProbeBindAddress: ":8081" },
-    metrics: { bindAddress: ":8443" },
-    webhook: { port: 9443 },
-    leaderElection: { leaderElect: true, resourceName: "c1f6bfd2.kueue.x-k8s.io" },
-    controller: {
-      groupKindConcurrency: {
-        "Workload.kueue.x-k8s.io": 5,
-        "LocalQueue.kueue.x-k8s.io": 1,
-        "ClusterQueue.kueue.x-k8s.io": 1,
-        "ResourceFlavor.kueue.x-k8s.io": 1,
-      },
+const configuration = stringify({
+  apiVersion: "config.kueue.x-k8s.io/v1beta2",
+  kind: "Configuration",
+  health: { healthProbeBindAddress: ":8081" },
+  metrics: { bindAddress: ":8443" },
+  webhook: { port: 9443 },
+  leaderElection: { leaderElect: true, resourceName: "c1f6bfd2.kueue.x-k8s.io" },
+  controller: {
+    groupKindConcurrency: {
+      "Workload.kueue.x-k8s.io": 5,
+      "LocalQueue.kueue.x-k8s.io": 1,
+      "ClusterQueue.kueue.x-k8s.io": 1,
+      "ResourceFlavor.kueue.x-k8s.io": 1,
     },
-    clientConnection: { qps: 50, burst: 100 },
-    managedJobsNamespaceSelector: {
-      matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: namespaces }],
-    },
-    integrations: { frameworks: ["ray.io/rayjob", "ray.io/raycluster"] },
-  });
-}
+  },
+  clientConnection: { qps: 50, burst: 100 },
+  managedJobsNamespaceSelector: { matchLabels: queueLabels },
+  integrations: { frameworks: ["ray.io/rayjob", "ray.io/raycluster"] },
+});
 
 function createQueue(
   name: string,

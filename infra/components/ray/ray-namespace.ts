@@ -2,12 +2,13 @@ import * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterSubject, PodIdentity } from "../../cluster.ts";
 import { collectorNamespaces, type MonitoringSettings } from "../../settings/monitoring-settings.ts";
-import { clientSuffix, type QuotaSettings } from "../../settings/team-settings.ts";
+import { clientSuffix, type KueueSettings, type QuotaSettings } from "../../settings/team-settings.ts";
 import { createMonitor } from "../monitoring/monitors.ts";
 import { rayClusterLabel } from "../monitoring/ray-dashboard.ts";
 import { createNamespace, type NamespaceArgs } from "../namespace.ts";
 import { podsOf, tcp } from "../network-peers.ts";
 import { createClientRole } from "./client-role.ts";
+import { queueLabels } from "./kueue.ts";
 import { createQuota } from "./quota.ts";
 import { createRayLogs } from "./ray-logs.ts";
 import { type Foundations, foundationsAnnotations, refuseAbandonedJobs, refuseMoveFromJobs } from "./running-jobs.ts";
@@ -20,6 +21,8 @@ export interface RayNamespaceSettings {
   readonly deleteNamespace: boolean;
   readonly monitoring: MonitoringSettings;
   readonly rayLogs: boolean;
+  /** The queues of jobs; undefined without any. */
+  readonly kueue?: KueueSettings | undefined;
 }
 
 export interface RayNamespaceArgs extends RayNamespaceSettings {
@@ -47,11 +50,16 @@ export function createRayNamespace(
   args: RayNamespaceArgs,
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
-  const { cluster, namespace, monitoring, foundations } = args;
+  const { cluster, namespace, monitoring, kueue, foundations } = args;
   const made = createNamespace(
     name,
     // Jobs call what they need, such as indexes of packages and buckets.
-    { ...args, denied: ["Ingress"], ...(foundations && recordOf(name, foundations, cluster)) },
+    {
+      ...args,
+      denied: ["Ingress"],
+      labels: kueue && queueLabels,
+      ...(foundations && recordOf(name, foundations, cluster)),
+    },
     parent,
   );
   const inNamespace = { parent, provider: cluster.kubernetes, dependsOn: [made] };
