@@ -237,6 +237,20 @@ describe("queues", () => {
     expect(one(type("LocalQueue"), "lancedb-local").inputs.metadata.namespace).toBe("lancedb");
   });
 
+  test("are reached by the control plane of GKE, which by default calls no other ports of nodes than 443 and 10250", async () => {
+    const firewallType = "gcp:compute/firewall:Firewall";
+    const { one } = await deployed("gke", { quota, kueue });
+    const firewall = one(firewallType, "webhooks");
+    expect(firewall.inputs).toMatchObject({
+      ...{ direction: "INGRESS", sourceRanges: ["10.49.0.0/28"] },
+      allows: [{ protocol: "tcp", ports: ["9443"] }],
+    });
+    const { inputs } = one("kubernetes:helm.sh/v3:Release", "ray-kueue");
+    expect(inputs.values.managerConfig.controllerManagerConfigYaml).toContain("port: 9443");
+    expect(one("gcp:container/cluster:Cluster").dependencies).toContain(firewall.urn);
+    expect((await deployed("gke", { quota })).all(firewallType)).toEqual([]);
+  });
+
   test("are created for an existing Kueue", async () => {
     const { all } = await deployed("existing", { ...withQuotas, kueue: { source: "none" } });
     expect(all("kubernetes:helm.sh/v3:Release").map(({ name }) => name)).toEqual(["ray-operator"]);

@@ -65,7 +65,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   #createNetwork(): GkeNetwork {
     const config = this.#config;
     const { network } = config;
-    if (network.isAdopted) return { ...network.vpc, nat: [] };
+    if (network.isAdopted) return { ...network.vpc, needs: [] };
     const args = { config, ranges: network, project: this.#deps.project };
     return new OwnGkeNetwork(`${this.#name}-network`, args, { parent: this });
   }

@@ -81,7 +81,7 @@ export function createControlPlane(
     },
     {
       parent,
-      dependsOn: [...network.nat],
+      dependsOn: [...network.needs],
       // Without this option, a replacement would delete everything in the cluster before Google refuses to delete it.
       protect: config.deletionProtection,
       // GKE sets the configuration of the first pool and upgrades the version itself.

@@ -2,6 +2,7 @@ import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import { catalogPort } from "@tiltyard/platform";
 import type { GkeConfig } from "../../config.ts";
+import { webhookPort } from "../ray/kueue.ts";
 
 /** The network of a cluster, which the stack creates or adopts. */
 export interface GkeNetwork {
@@ -11,8 +12,8 @@ export interface GkeNetwork {
   /** The names of the secondary ranges. */
   readonly podRange: string;
   readonly serviceRange: string;
-  /** The NAT for nodes without a public address, without which they cannot pull images. */
-  readonly nat: readonly pulumi.Resource[];
+  /** The NAT for nodes without a public address, without which they cannot pull images, and the firewall of webhooks. */
+  readonly needs: readonly pulumi.Resource[];
 }
 
 export interface OwnGkeNetworkArgs {
@@ -27,7 +28,7 @@ export class OwnGkeNetwork extends pulumi.ComponentResource implements GkeNetwor
   readonly subnetwork: pulumi.Output<string>;
   readonly podRange = "pods";
   readonly serviceRange = "services";
-  readonly nat: readonly pulumi.Resource[];
+  readonly needs: readonly pulumi.Resource[];
 
   constructor(name: string, args: OwnGkeNetworkArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:OwnGkeNetwork", name, {}, options);
@@ -69,9 +70,24 @@ export class OwnGkeNetwork extends pulumi.ComponentResource implements GkeNetwor
       },
       child,
     );
-    this.nat = [nat];
+    this.needs = [nat, ...(config.kueue?.source === "helm" ? [this.#admitWebhooks(name, args)] : [])];
     if (hasProxies(config)) this.#createProxySubnet(name, args);
     this.registerOutputs();
+  }
+
+  /** Lets the API server call Kueue. By default, GKE admits it to the ports 443 and 10250 of nodes alone. */
+  #admitWebhooks(name: string, { config, project }: OwnGkeNetworkArgs): pulumi.Resource {
+    return new gcp.compute.Firewall(
+      `${name}-webhooks`,
+      {
+        project,
+        network: this.network,
+        direction: "INGRESS",
+        sourceRanges: [config.network.controlPlaneCidr],
+        allows: [{ protocol: "tcp", ports: [String(webhookPort)] }],
+      },
+      { parent: this },
+    );
   }
 
   /** Creates the subnet of Google's proxies, without which no internal load balancer exists, and admits them to pods. */

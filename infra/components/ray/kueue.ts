@@ -15,6 +15,9 @@ export const queueName = "ray";
 /** The label of namespaces with a queue. Kueue serves the namespaces of all stacks, one of which installs it. */
 export const queueLabels = { "tiltyard.dev/queue": queueName } as const;
 
+/** The port of Kueue's webhooks, which the API server calls. */
+export const webhookPort = 9443;
+
 const apiVersion = "kueue.x-k8s.io/v1beta2";
 
 export interface KueueArgs {
@@ -88,7 +91,7 @@ const configuration = stringify({
   kind: "Configuration",
   health: { healthProbeBindAddress: ":8081" },
   metrics: { bindAddress: ":8443" },
-  webhook: { port: 9443 },
+  webhook: { port: webhookPort },
   leaderElection: { leaderElect: true, resourceName: "c1f6bfd2.kueue.x-k8s.io" },
   controller: {
     groupKindConcurrency: {
