@@ -397,6 +397,17 @@ describe("the image of the catalog", () => {
 });
 
 describe("the way to the catalog", () => {
+  test("calls the issuer of its tokens and the keys of the issuer at their ports", async () => {
+    const oidc = { issuer: "https://login.example.com:8443/realms/ml", audience: "tiltyard" };
+    const jwksUrl = "http://keys.example.com/jwks";
+    const { one } = await withCatalog({ oidc: { ...oidc, jwksUrl } });
+    const { egress } = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs.spec;
+    const ports = egress.flatMap((rule: { ports: { port: number }[]; to?: unknown }) =>
+      rule.to === undefined ? rule.ports.map((each) => each.port) : [],
+    );
+    expect(ports).toEqual([53, 53, 443, 8443, 80]);
+  });
+
   test("is open to its namespace, to Ray and to those of the settings", async () => {
     const { one, outputs } = await withCatalog({ allowedNamespaces: ["notebooks"], egressPorts: [9000] });
     const { spec } = one("kubernetes:networking.k8s.io/v1:NetworkPolicy", "catalog").inputs;

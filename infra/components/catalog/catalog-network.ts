@@ -12,6 +12,8 @@ import { moveLabels } from "./catalog-move.ts";
 /** The key of the addresses of a cloud's gateways. */
 const gatewayClass = "gateway";
 const postgresPort = 5432;
+/** The ports of the schemes of an issuer. */
+const webPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 /** The metadata servers that provide the identity of pods on Google's and Amazon's nodes. */
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
@@ -62,12 +64,13 @@ export function createCatalogNetwork(
   createCatalogEntry(name, deps, child);
 }
 
-function egressOf({ settings }: CatalogDeps, databaseUrl: pulumi.Input<string> | undefined) {
-  const databasePort = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
+function egressOf({ settings: { oidc, egressPorts } }: CatalogDeps, databaseUrl: pulumi.Input<string> | undefined) {
+  const ofDatabase = databaseUrl === undefined ? [] : [pulumi.unsecret(pulumi.output(databaseUrl).apply(portOf))];
+  const ofIssuer = [oidc?.issuer, oidc?.jwksUrl].flatMap((url) => (url === undefined ? [] : [portOf(url)]));
   return [
     toNameServers,
     // The catalog calls object stores and the issuer of tokens.
-    { ports: [443, ...databasePort, ...settings.egressPorts].map(tcp) },
+    { ports: [...new Set([443, ...ofIssuer, ...ofDatabase, ...egressPorts])].map(tcp) },
     { to: metadataServers.map((cidr) => ({ ipBlock: { cidr } })), ports: [80, 988].map(tcp) },
   ];
 }
@@ -98,8 +101,9 @@ function createPolicy(name: string, deps: CatalogDeps, egress: ReturnType<typeof
   );
 }
 
-function portOf(databaseUrl: string): number {
-  if (!URL.canParse(databaseUrl)) throw new pulumi.RunError("The URL of the catalog's database is not a URL.");
-  const { port } = new URL(databaseUrl);
-  return port === "" ? postgresPort : Number(port);
+/** @throws RunError for the URL of a database of another program that is none. */
+function portOf(text: string): number {
+  const url = URL.parse(text);
+  if (url === null) throw new pulumi.RunError("The URL of the catalog's database is not a URL.");
+  return url.port === "" ? (ownValue(webPorts, url.protocol) ?? postgresPort) : Number(url.port);
 }
