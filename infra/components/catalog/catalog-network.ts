@@ -101,9 +101,9 @@ function createPolicy(name: string, deps: CatalogDeps, egress: ReturnType<typeof
   );
 }
 
-/** @throws RunError for the URL of a database of another program that is none. */
+/** @throws RunError for an argument of another program that is no URL. The message has no URL, which may be a secret. */
 function portOf(text: string): number {
   const url = URL.parse(text);
-  if (url === null) throw new pulumi.RunError("The URL of the catalog's database is not a URL.");
+  if (url === null) throw new pulumi.RunError("database and oidc: a URL of the catalog is not valid");
   return url.port === "" ? (ownValue(webPorts, url.protocol) ?? postgresPort) : Number(url.port);
 }
