@@ -1,4 +1,11 @@
 /**
+ * The number of times that all bytes of a buffer may be read. References to one table multiply the work for it: 40 tables
+ * that each refer twice to the next one are a tree of 2^40.
+ */
+const readingsMax = 8;
+const referenceBytes = 4;
+
+/**
  * A table of FlatBuffers, Arrow's format for the metadata of its files and streams. Fields are identified by their
  * index in Arrow's schemas (Schema.fbs, Message.fbs, File.fbs); an absent field has its default. Invalid bytes throw
  * RangeError, like Node's buffers.
@@ -6,14 +13,17 @@
 export class FlatTable {
   readonly #bytes: Buffer;
   readonly #at: number;
+  /** The number of bytes behind references that all tables of the buffer together may still read. */
+  readonly #left: { bytes: number };
 
-  constructor(bytes: Buffer, at: number) {
+  private constructor(bytes: Buffer, at: number, left: { bytes: number }) {
     this.#bytes = bytes;
     this.#at = at;
+    this.#left = left;
   }
 
   static root(bytes: Buffer): FlatTable {
-    return new FlatTable(bytes, bytes.readUInt32LE(0));
+    return new FlatTable(bytes, bytes.readUInt32LE(0), { bytes: readingsMax * bytes.length });
   }
 
   /** The start of the table. */
@@ -40,7 +50,9 @@ export class FlatTable {
   text(index: number): string | undefined {
     return this.#read(index, (at) => {
       const start = this.#follow(at);
-      return this.#bytes.toString("utf8", start + 4, start + 4 + this.#bytes.readUInt32LE(start));
+      const length = this.#bytes.readUInt32LE(start);
+      this.#spend(length);
+      return this.#bytes.toString("utf8", start + 4, start + 4 + length);
     });
   }
 
@@ -50,11 +62,11 @@ export class FlatTable {
   }
 
   table(index: number): FlatTable | undefined {
-    return this.#read(index, (at) => new FlatTable(this.#bytes, this.#follow(at)));
+    return this.#read(index, (at) => this.#tableAt(at));
   }
 
   tables(index: number): FlatTable[] {
-    return this.slots(index).map((at) => new FlatTable(this.#bytes, this.#follow(at)));
+    return this.slots(index).map((at) => this.#tableAt(at));
   }
 
   /** Returns the positions of the references to the tables of a vector. */
@@ -72,13 +84,24 @@ export class FlatTable {
       const start = this.#follow(at);
       const length = this.#bytes.readUInt32LE(start);
       if (length * size > this.#bytes.length) throw new RangeError("a vector is longer than its buffer");
+      this.#spend(length * size);
       return Array.from({ length }, (_, item) => start + 4 + item * size);
     });
     return positions ?? [];
   }
 
+  #tableAt(slot: number): FlatTable {
+    return new FlatTable(this.#bytes, this.#follow(slot), this.#left);
+  }
+
   #follow(at: number): number {
+    this.#spend(referenceBytes);
     return at + this.#bytes.readUInt32LE(at);
+  }
+
+  #spend(bytes: number): void {
+    this.#left.bytes -= bytes;
+    if (this.#left.bytes < 0) throw new RangeError("references to the same bytes multiply them");
   }
 
   #read<Value>(index: number, read: (at: number) => Value): Value | undefined {

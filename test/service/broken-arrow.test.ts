@@ -2,6 +2,7 @@
 import {
   Binary,
   Bool,
+  type DataType,
   Dictionary,
   Field,
   FixedSizeList,
@@ -10,6 +11,7 @@ import {
   LargeBinary,
   List,
   RecordBatchStreamWriter,
+  Schema,
   Struct,
   Table,
   TimestampMillisecond,
@@ -18,6 +20,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { expect, test } from "vitest";
+import { FlatTable } from "../../lance-worker/arrow/flat-table.ts";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 
 /** Errors in the log contain the reason of a 500. */
@@ -206,6 +209,36 @@ test("a stream with a delta dictionary or the framing before Arrow 0.15 is 400 w
       status: 400,
       detail: expect.stringContaining(reason),
     });
+});
+
+/** Returns a schema of structs in each other, each of which refers to the next one twice: 2^depth fields in 2 KiB. */
+function schemaOfSharedFields(depth: number): Buffer {
+  let type: DataType = new Int32();
+  for (let level = 0; level < depth; level += 1)
+    type = new Struct([new Field("a", type, true), new Field("b", new Int32(), true)]);
+  const stream = Buffer.from(tableToIPC(new Table(new Schema([new Field("s", type, true)])), "stream"));
+  const metadata = stream.subarray(8);
+  let [parent] = FlatTable.root(metadata).table(2)?.tables(1) ?? [];
+  for (let level = 0; level < depth; level += 1) {
+    const [[inner], [, second = 0]] = [parent?.tables(5) ?? [], parent?.slots(5) ?? []];
+    metadata.writeUInt32LE((inner?.position ?? 0) - second, second);
+    parent = inner;
+  }
+  return stream;
+}
+
+test("a schema whose fields refer to the same bytes is 400 at once", async () => {
+  const body = schemaOfSharedFields(18);
+  const id = [uniqueName("shared")];
+  expect((await catalog.call("createTable", { id }, { body })).error).toMatchObject({
+    status: 400,
+    detail: expect.stringContaining("its metadata is broken"),
+  });
+  const view = { id, kind: "query", source_query: "{}", output_schema: body.toString("base64") } as const;
+  expect((await catalog.call("createMaterializedView", view)).error).toMatchObject({
+    status: 400,
+    detail: expect.stringContaining("its metadata is broken"),
+  });
 });
 
 test("a body that is no Arrow stream is 400", async () => {
