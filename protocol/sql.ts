@@ -271,7 +271,7 @@ function factorOf(name: string, args: readonly Argument[]): number | string {
     const { literal } = args[1] ?? {};
     if (typeof literal !== "string") return 1;
     if (literal.split("(").length > sqlBounds.depth) return `nests deeper than ${sqlBounds.depth} levels: ${name}`;
-    const sizes = [...literal.matchAll(/FixedSize\w*\s*\(\s*(\d+)/gi)].map(([, size]) => Number(size));
+    const sizes = [...literal.matchAll(/FixedSize(?:List|Binary)\s*\(\s*(\d+)/gi)].map(([, size]) => Number(size));
     return sizes.reduce((product, size) => product * Math.max(1, size), 1);
   }
   return 1;

@@ -194,6 +194,23 @@ describe("an expression is refused", () => {
   });
 });
 
+/** The maximum length of an expression. */
+const lengthMax = 256 * 1024;
+
+test.each([
+  ["types", (length: number) => `arrow_cast(n, '${"FixedSize".repeat(length / 9)}')`],
+  ["spaces in a type", (length: number) => `arrow_cast(n, 'FixedSizeList${" ".repeat(length)}')`],
+  ["quotes", (length: number) => `n = '${"''".repeat(length / 2)}'`],
+  ["dollars", (length: number) => `n = ${"$a".repeat(length / 2)}`],
+  ["signs", (length: number) => "<=".repeat(length / 2)],
+  ["a comment without an end", (length: number) => `n = 1 /${"*".repeat(length)}`],
+  ["a pattern", (length: number) => `regexp_count(a, '${"\\x".repeat(length / 2)}*')`],
+])("a long text of %s is checked within a second", (_, textOf) => {
+  const startedMs = performance.now();
+  problemOfSql(textOf(lengthMax));
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+});
+
 describe("a function whose cost is a product of lengths", () => {
   test.each([
     ...[
