@@ -18,6 +18,12 @@ if (socket === undefined || process.send === undefined) throw new Error("only th
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 process.once("disconnect", () => process.exit());
 
+/**
+ * The maximum length of the text of a failure, encoded within the 16 KiB that Node accepts as trailers. The library repeats
+ * names and values of a request, and the catalog compares the text with patterns.
+ */
+const textLengthMax = 1_500;
+
 const open = createOpener(Number(memoryBytes));
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -57,7 +63,7 @@ async function sendRows(pieces: AsyncGenerator<Uint8Array, undefined>, response:
 
 function failureOf(error: unknown): Failure {
   if (error instanceof CatalogError) return { kind: error.kind, message: error.message };
-  return { text: messageOf(error) };
+  return { text: messageOf(error).slice(0, textLengthMax) };
 }
 
 const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {

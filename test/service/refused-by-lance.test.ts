@@ -77,6 +77,14 @@ describe("an expression with a text after its end", () => {
   });
 });
 
+test("a long name that no column has is refused within two seconds", async () => {
+  const name = "index ".repeat(40_000);
+  const startedMs = performance.now();
+  const { status, error } = await catalog.call("countTableRows", { id, predicate: `\`${name}\` = 1` });
+  expect([status, error.detail.length]).toEqual([404, expect.toSatisfy((length: number) => length < 1_000)]);
+  expect(performance.now() - startedMs).toBeLessThan(2_000);
+});
+
 describe("a value that does not fit its column", () => {
   const row = "n = 1";
 
