@@ -15,12 +15,8 @@ export async function readFirstRows(dataset: OpenTable, request: Request): Promi
   const { fields } = readSchema(await dataset.schema());
   const named = request.columns?.flatMap((name) => fields.find((field) => field.name === name) ?? []);
   const chosen = (named ?? fields).slice(0, shown.columns);
-  const columns = await Promise.all(
-    chosen.map(async (field) => {
-      const column = shownColumn(field, request.whole ? shown.whole : shown);
-      return column !== undefined && (await isPlanned(dataset, column)) ? column : undefined;
-    }),
-  );
+  const all = chosen.map((field) => shownColumn(field, request.whole ? shown.whole : shown));
+  const { columns, page } = await readPlannable(dataset, all, request);
   return {
     version: dataset.version,
     columns: chosen.map(({ name, type }, index) => ({
@@ -29,14 +25,31 @@ export async function readFirstRows(dataset: OpenTable, request: Request): Promi
       is_shown: columns[index] !== undefined,
     })),
     columns_in_all: fields.length,
-    ...(await readRows(dataset, columns, request)),
+    ...page,
   };
 }
 
-/** Reports whether the library can plan the expressions of a column, without reading any rows. */
-async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boolean> {
+type Columns = readonly (ShownColumn | undefined)[];
+
+/**
+ * Reads rows without the columns whose expressions the library cannot plan. A plan of all columns is tried first,
+ * because each plan for a table with 10,000 columns takes seconds.
+ */
+async function readPlannable(dataset: OpenTable, all: Columns, request: Request) {
   try {
-    const query = await rawQueryOf(table.query().select(selectionOf(column.expressions)));
+    return { columns: all, page: await readRows(dataset, all, request) };
+  } catch (error) {
+    const isPlanned = await Promise.all(all.map((column) => column && canPlan(dataset, column)));
+    if (!isPlanned.includes(false)) throw error;
+    const columns = all.map((column, index) => (isPlanned[index] ? column : undefined));
+    return { columns, page: await readRows(dataset, columns, request) };
+  }
+}
+
+/** Reports whether the library can plan the expressions of a column, without reading any rows. */
+async function canPlan({ table }: OpenTable, { expressions }: ShownColumn): Promise<boolean> {
+  try {
+    const query = await rawQueryOf(table.query().select(selectionOf(expressions)));
     await query.outputSchema();
     return true;
   } catch {
@@ -46,7 +59,7 @@ async function isPlanned({ table }: OpenTable, column: ShownColumn): Promise<boo
 
 async function readRows(
   { table }: OpenTable,
-  columns: readonly (ShownColumn | undefined)[],
+  columns: Columns,
   request: Request,
 ): Promise<Pick<FirstRows, "rows" | "distances" | "next_offset">> {
   const { tableFromIPC } = await import("apache-arrow");
