@@ -42,7 +42,9 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   if (length > headBytesMax) throw tooLarge(`the metadata of a message may have at most ${headBytesMax} bytes`);
   if (length % 8 !== 0) throw notArrow("a message is broken");
 
-  const bytes = Buffer.concat([prefix, Buffer.alloc(length)]);
+  // Memory that was not written yet costs nothing, and the bytes may never arrive.
+  const bytes = Buffer.allocUnsafeSlow(prefixBytes + length);
+  prefix.copy(bytes);
   if ((await reader.fill(bytes.subarray(prefixBytes))) < length) throw notArrow("it ends within a message");
   const table = FlatTable.root(bytes.subarray(prefixBytes));
   const bodyBytes = bodyBytesOf(table);

@@ -1,4 +1,5 @@
 /** Broken Arrow streams are errors of the caller: the response is 400, never 500, and the library survives. */
+import { setImmediate } from "node:timers/promises";
 import {
   Binary,
   Bool,
@@ -21,6 +22,7 @@ import {
 } from "apache-arrow";
 import { expect, test } from "vitest";
 import { FlatTable } from "../../lance-worker/arrow/flat-table.ts";
+import { ByteReader, readHead } from "../../lance-worker/arrow/message-stream.ts";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 
 /** Errors in the log contain the reason of a 500. */
@@ -239,6 +241,27 @@ test("a schema whose fields refer to the same bytes is 400 at once", async () =>
     status: 400,
     detail: expect.stringContaining("its metadata is broken"),
   });
+});
+
+test("a stream that announces long metadata uses memory only as they arrive", async () => {
+  const prefix = Buffer.alloc(8, 0xff);
+  prefix.writeInt32LE(4 * 1024 ** 2, 4);
+  const residentBefore = process.memoryUsage.rss();
+  const end = Promise.withResolvers<void>();
+  const heads = Array.from({ length: 100 }, () =>
+    readHead(
+      new ByteReader(
+        (async function* () {
+          yield prefix;
+          await end.promise;
+        })(),
+      ),
+    ),
+  );
+  await setImmediate();
+  expect(process.memoryUsage.rss() - residentBefore).toBeLessThan(100 * 1024 ** 2);
+  end.resolve();
+  for (const head of heads) await expect(head).rejects.toThrow("it ends within a message");
 });
 
 test("a body that is no Arrow stream is 400", async () => {
