@@ -1,10 +1,11 @@
-import { ownValue } from "@tiltyard/protocol";
+import { CatalogError, ownValue } from "@tiltyard/protocol";
 import { readSchema } from "./arrow/arrow-schema.ts";
 import type { ByteReader } from "./arrow/message-stream.ts";
 import { fixedSizeListTypes } from "./arrow/sql-type.ts";
 import { requireNoValues } from "./computed-column.ts";
 import { indexOf, requireBits } from "./create-index.ts";
 import { readFirstRows } from "./first-rows.ts";
+import { rawQueryOf } from "./lancedb.ts";
 import { mergeOf, requirePlannable } from "./merge.ts";
 import type { OpenForCall, OpenTable } from "./open-table.ts";
 import { buildQuery } from "./query.ts";
@@ -97,14 +98,34 @@ function toType(value: Expression, type: string | undefined): string {
   return type === undefined ? value : `arrow_cast(${value}, '${type}')`;
 }
 
-/** Reads rows with all their values as JSON, for small tables such as Geneva's definitions. */
+/** The maximum length of the rows of one request as JSON, which the catalog reads as a whole. */
+const recordsLengthMax = 4 * 1024 ** 2;
+
+/**
+ * Reads rows as JSON, one at a time, for small tables such as Geneva's definitions.
+ *
+ * @throws CatalogError InvalidInput for rows that are too long.
+ */
 async function readRecords(
   { table }: OpenTable,
-  { filter, limit }: RecordsRequest,
+  { columns, filter, limit }: RecordsRequest,
 ): Promise<Record<string, unknown>[]> {
+  const { tableFromIPC } = await import("apache-arrow");
   const query = table.query().limit(limit);
-  const rows = await (filter === undefined ? query : query.where(filter)).toArray();
-  return JSON.parse(JSON.stringify(rows, (_, value) => (typeof value === "bigint" ? Number(value) : value)));
+  if (columns !== undefined) query.select([...columns]);
+  if (filter !== undefined) query.where(filter);
+  const batches = await (await rawQueryOf(query)).execute(1);
+  const records: Record<string, unknown>[] = [];
+  let length = 0;
+  for (let file = await batches.next(); file !== null; file = await batches.next())
+    for (const row of tableFromIPC(file)) {
+      const text = JSON.stringify(row, (_, value) => (typeof value === "bigint" ? Number(value) : value));
+      length += text.length;
+      if (length > recordsLengthMax)
+        throw new CatalogError("InvalidInput", `the rows have more than ${recordsLengthMax} characters together`);
+      records.push(JSON.parse(text));
+    }
+  return records;
 }
 
 /** Adds columns. Several additions are one change: each creates a version, and the catalog publishes all of them at once. */

@@ -128,7 +128,9 @@ export interface FirstRowsRequest extends Pick<RequestOf<typeof managementContra
 export type FirstRows = ResponseOf<typeof managementContracts.listTableRows>;
 
 export interface RecordsRequest {
-  readonly filter: Expression | undefined;
+  /** The columns to read; all columns if undefined. */
+  readonly columns?: readonly string[];
+  readonly filter?: Expression;
   readonly limit: number;
 }
 

@@ -1,4 +1,4 @@
-import { literal, toExpression } from "@tiltyard/lance-worker";
+import { type ArgsOf, literal, type ReadOperations, toExpression } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
@@ -107,14 +107,14 @@ export function runnable(manifest: string): string {
 /** Lists the names of the definitions that the jobs of an object can use; none if the caller may not read them. */
 export async function listDefinitions(deps: Deps, request: DefinitionRequest): Promise<Record<Kind, string[]>> {
   const namesOf = async (kind: Kind) => {
-    const rows = await readDefinitions(deps, request, kind);
+    const rows = await readDefinitions(deps, request, kind, { columns: ["name"] });
     return rows.flatMap(({ name }) => (typeof name === "string" ? [name] : [])).toSorted();
   };
   return { manifest: await namesOf("manifest"), cluster: await namesOf("cluster") };
 }
 
 async function manifestNamed(deps: Deps, request: DefinitionRequest, name: string): Promise<string> {
-  const [row] = await readDefinitions(deps, request, "manifest", name);
+  const [row] = await readDefinitions(deps, request, "manifest", named(name));
   if (row === undefined) throw unknown(deps, request, "manifest", name, "");
   return JSON.stringify(parsed(ManifestRow, row, "manifest", name));
 }
@@ -123,7 +123,7 @@ async function manifestNamed(deps: Deps, request: DefinitionRequest, name: strin
 async function clusterNamed(deps: Deps, request: DefinitionRequest, name: string): Promise<object | undefined> {
   const { rayClusters } = deps;
   if (rayClusters.includes(name)) return undefined;
-  const [row] = await readDefinitions(deps, request, "cluster", name);
+  const [row] = await readDefinitions(deps, request, "cluster", named(name));
   if (row === undefined) {
     const known = `, and not one of the runner's in TILTYARD_RAY_CLUSTERS: ${rayClusters.join(", ")}`;
     throw unknown(deps, request, "cluster", name, known);
@@ -159,13 +159,17 @@ async function readDefinitions(
   { store, rows, isolatedNamespaces }: Deps,
   { id, caller }: DefinitionRequest,
   kind: Kind,
-  name?: string,
+  wanted: Omit<ArgsOf<ReadOperations["records"]>, "limit">,
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const table = [...systemNamespaceOf(id, isolatedNamespaces), tables[kind]];
   const isReadable = isAllowed(caller.principal, { role: "reader", object: table });
   if (!isReadable || (await findTable(store.read, table)) === undefined) return [];
-  const filter = name === undefined ? undefined : toExpression(`name = ${literal(name)}`);
-  return (await rows.read("records", { id: table, caller: catalogCaller }, { filter, limit: definitionsMax })).result;
+  const at = { id: table, caller: catalogCaller };
+  return (await rows.read("records", at, { ...wanted, limit: definitionsMax })).result;
+}
+
+function named(name: string) {
+  return { filter: toExpression(`name = ${literal(name)}`) };
 }
 
 function parsed<Output>(schema: z.ZodType<Output>, row: unknown, kind: Kind, name: string): Output {
