@@ -1,14 +1,14 @@
 import { CatalogError } from "@tiltyard/protocol";
-import { withZones } from "./arrow/arrow-field.ts";
+import { type ArrowField, readFields, withZones } from "./arrow/arrow-field.ts";
 import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "./arrow/arrow-file.ts";
-import { arrowZone } from "./arrow/arrow-type.ts";
+import { arrowZone, type Kind } from "./arrow/arrow-type.ts";
 import { plainColumns } from "./arrow/sql-type.ts";
 import { type DatasetQuery, type RawQuery, rawQueryOf } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
 import { quotedName } from "./sql-text.ts";
 
-/** The maximum number of rows that the library returns at once. */
-const batchRowsMax = 1024;
+/** The maximum number of rows that the library returns at once, and the bytes that they should have at most. */
+const batch = { rowsMax: 1024, bytes: 8 * 1024 ** 2 };
 /** The minimum size of a piece. A shorter piece waits for the next one, so that most responses are a single piece. */
 const sentBytesMin = 64 * 1024;
 
@@ -19,7 +19,7 @@ export async function* runQuery(
 ): AsyncGenerator<Uint8Array, undefined> {
   const hasDictionaries = [...plainColumns(await dataset.schema()).values()].some((plain) => plain !== undefined);
   const query = hasDictionaries ? await withoutDictionaries(build) : await rawQueryOf(await build());
-  const rows = await query.execute(batchRowsMax);
+  const rows = await query.execute(await batchRowsOf(dataset, query));
   let file = await rows.next();
   // Without rows, the library plans the query once more for the schema.
   const [schema] = messagesOf(file ?? (await query.outputSchema()));
@@ -38,6 +38,27 @@ export async function* runQuery(
   }
   yield Buffer.concat([...pieces, ...writer.end()]);
 }
+
+/**
+ * Returns the number of rows that the library returns at once. It holds them in memory several times, so those with long
+ * values, such as images, are fewer. The length of a row is estimated by that of all files.
+ */
+async function batchRowsOf({ table }: OpenTable, query: RawQuery): Promise<number> {
+  const { numRows, totalBytes } = await table.stats();
+  if (totalBytes * batch.rowsMax <= batch.bytes * numRows) return batch.rowsMax;
+  const { fields } = readFields(await query.outputSchema());
+  return fields.some(hasAnyLength) ? Math.max(1, Math.floor((batch.bytes * numRows) / totalBytes)) : batch.rowsMax;
+}
+
+/** Reports whether the values of a field differ in their length. */
+function hasAnyLength({ type, children }: ArrowField): boolean {
+  return kindsOfAnyLength.includes(type.kind) || children.some(hasAnyLength);
+}
+
+const kindsOfAnyLength: readonly Kind[] = [
+  ...(["utf8", "large_utf8", "utf8_view", "binary", "large_binary", "binary_view"] as const),
+  ...(["list", "large_list", "list_view", "large_list_view", "map"] as const),
+];
 
 function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
@@ -18,6 +19,7 @@ import {
   Table,
   Timestamp,
   TimeUnit,
+  tableFromIPC,
   tableFromJSON,
   tableToIPC,
   Utf8,
@@ -306,6 +308,22 @@ describe("the rows of a table", () => {
     const explained = await catalog.call("explainTableQueryPlan", { id, query: { k: 3, filter: "id = 2" } });
     expect(explained.body).toContain("LanceRead");
     expect((await catalog.call("analyzeTableQueryPlan", { id, k: 3 })).body).toContain("output_rows");
+  });
+
+  test("are read few at a time where they are long", async () => {
+    const at = [uniqueName("images")];
+    const images = Array.from({ length: 24 }, () => randomBytes(1024 ** 2));
+    const table = new Table({
+      id: vectorFromArray([...images.keys()], new Int32()),
+      image: vectorFromArray(images, new LargeBinary()),
+    });
+    await catalog.call("createTable", { id: at }, { body: tableToIPC(table, "stream") });
+    const batchesOf = async (columns: object) => {
+      const { body } = await catalog.call("queryTable", { id: at, k: 100, columns });
+      return tableFromIPC(new Uint8Array(await new Response(body).arrayBuffer())).batches.map(({ numRows }) => numRows);
+    };
+    expect(Math.max(...(await batchesOf({ column_names: ["image"] })))).toBeLessThan(10);
+    expect(await batchesOf({ column_names: ["id"] })).toEqual([24]);
   });
 
   test("are searched by their vectors, by an index or without", async () => {
