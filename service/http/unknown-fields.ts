@@ -67,11 +67,12 @@ export function checkFields(contract: AnyContract, part: Part): (given: unknown)
 /** Explains why an unknown field must not be ignored; undefined if it may be. */
 function problemOfName({ path, name }: UnknownField, known: readonly string[]): string | undefined {
   const folded = fold(name);
+  const near = closest(folded, known.map(fold));
   const group = limiting.find((names) => names.some((each) => fold(each) === folded));
   const meant =
     known.find((each) => fold(each) === folded) ??
     known.find((each) => group?.includes(each)) ??
-    known.find((each) => fold(each) === closest(folded, known.map(fold)));
+    known.find((each) => fold(each) === near);
   if (meant !== undefined) return `${path}: no such field; did you mean ${meant}?`;
   return group && `${path}: this operation has no such field and would ignore it; leave it out`;
 }
