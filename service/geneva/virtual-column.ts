@@ -43,6 +43,7 @@ export async function storeFunctions(
   columns: readonly VirtualColumn[],
 ): Promise<ReadableStream<Uint8Array>> {
   const { result: schema } = await deps.rows.read("schema", at, {});
+  const present = namesIn(schema);
   const functions = columns.map((column) => ({ column, udf: readUdf(column) }));
   const lengthOf = ({ column, udf }: (typeof functions)[number]) =>
     column.outputs.length * JSON.stringify(metadataOf(column, udf)).length;
@@ -51,7 +52,7 @@ export async function storeFunctions(
     throw invalid(
       `outputs: the metadata of all columns together has ${length} characters, and at most ${metadataLengthMax} are allowed: each output has a copy of the manifest`,
     );
-  const stream = columnsAsStream(functions.flatMap(({ column, udf }) => virtualFields(column, udf, schema)));
+  const stream = columnsAsStream(functions.flatMap(({ column, udf }) => virtualFields(column, udf, present)));
   for (const { udf } of functions) await store(deps, at, udf);
   return new Blob([stream]).stream();
 }
@@ -79,7 +80,7 @@ export async function replaceFunction(
   if (udf === undefined || udf_name === undefined || input_columns === undefined)
     throw invalid("needs udf, udf_name and input_columns");
   const given = { ...more, udf, udf_name, input_columns };
-  requireInputs(given, schema);
+  requireInputs(given, namesIn(schema));
   const stored = readUdf(given);
   await store(deps, at, stored);
   // The manifest belongs to the former function.
@@ -107,8 +108,12 @@ function readUdf({ udf, udf_backend = genevaBackend }: Pick<Function, "udf" | "u
  *
  * @throws CatalogError InvalidInput for inputs that are not columns.
  */
-function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrowSchema): JsonArrowSchema["fields"] {
-  requireInputs(virtual, schema);
+function virtualFields(
+  virtual: VirtualColumn,
+  udf: StoredUdf,
+  present: ReadonlySet<string | undefined>,
+): JsonArrowSchema["fields"] {
+  requireInputs(virtual, present);
   if (virtual.outputs.length === 0) throw invalid("outputs: must have at least one output");
   const shared = metadataOf(virtual, udf);
   return virtual.outputs.map(({ column, data_type, metadata }) => ({
@@ -123,8 +128,11 @@ function virtualFields(virtual: VirtualColumn, udf: StoredUdf, schema: JsonArrow
 /** The fields of a function that requests to add and to alter columns share. */
 type Function = NonNullable<Alteration["virtual_column"]> & Pick<VirtualColumn, "udf" | "udf_name" | "input_columns">;
 
-function requireInputs({ input_columns }: Function, schema: JsonArrowSchema): void {
-  const present = new Set<string | undefined>(schema.fields.map(({ name }) => name));
+function namesIn({ fields }: JsonArrowSchema): ReadonlySet<string | undefined> {
+  return new Set(fields.map(({ name }) => name));
+}
+
+function requireInputs({ input_columns }: Function, present: ReadonlySet<string | undefined>): void {
   for (const input of input_columns)
     if (!present.has(namesOf(input)[0])) throw invalid(`input_columns: the column ${input} does not exist`);
 }

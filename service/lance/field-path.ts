@@ -12,7 +12,8 @@ export function findField(fields: readonly Field[], path: string) {
   let inner: readonly Field[] = fields;
   const names: string[] = [];
   for (const name of namesOf(path)) {
-    found = inner.find((each) => each.name === name) ?? inner.find((each) => fold(each.name) === fold(name));
+    const folded = fold(name);
+    found = inner.find((each) => each.name === name) ?? inner.find((each) => fold(each.name) === folded);
     if (found === undefined) return undefined;
     names.push(found.name);
     inner = found.type.type === "struct" ? (found.type.fields ?? []) : [];
