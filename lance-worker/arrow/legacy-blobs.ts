@@ -1,11 +1,12 @@
-import { fieldOf } from "./arrow-field.ts";
+import { fieldOf, metadataOf } from "./arrow-field.ts";
 import { type ArrowMessage, fileOf, messageOf, messagesOf, prefixBytes } from "./arrow-file.ts";
-import { arrowType } from "./arrow-type.ts";
+import { arrowType, numberOf } from "./arrow-type.ts";
 import type { FlatTable } from "./flat-table.ts";
 import { writeSchema } from "./write-schema.ts";
 
 /** The metadata of a binary column whose values are blobs up to file version 2.1. */
 const legacy = "lance-encoding:blob";
+const bytes = [numberOf("binary"), numberOf("large_binary")];
 /** The metadata of a struct of blobs since file version 2.2. */
 const extension = { key: "ARROW:extension:name", name: "lance.blob.v2" };
 
@@ -34,10 +35,9 @@ function legacyBlobs(parent: FlatTable, index: number): Place[] {
   return parent.slots(index).flatMap((slot, item) => {
     const field = fields[item];
     if (field === undefined) return [];
-    const { type, metadata } = fieldOf(field);
-    if (type.kind === "struct") return legacyBlobs(field, 5);
-    const isBlob = metadata?.[legacy] === "true" && (type.kind === "binary" || type.kind === "large_binary");
-    return isBlob ? [{ slot, field }] : [];
+    const kind = field.byte(2);
+    if (kind === numberOf("struct")) return legacyBlobs(field, 5);
+    return bytes.includes(kind) && metadataOf(field, 6).metadata?.[legacy] === "true" ? [{ slot, field }] : [];
   });
 }
 

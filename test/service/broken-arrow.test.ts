@@ -243,6 +243,14 @@ test("a schema whose fields refer to the same bytes is 400 at once", async () =>
   });
 });
 
+test("a table with structs in 50 levels is created", async () => {
+  let type: DataType = new Int32();
+  for (let level = 0; level < 50; level += 1)
+    type = new Struct([new Field("a", type, true), new Field("b", new Int32(), true)]);
+  const body = tableToIPC(new Table(new Schema([new Field("s", type, true)])), "stream");
+  expect((await catalog.call("createTable", { id: [uniqueName("deep")] }, { body })).status).toBe(200);
+});
+
 test("a stream that announces long metadata uses memory only as they arrive", async () => {
   const prefix = Buffer.alloc(8, 0xff);
   prefix.writeInt32LE(4 * 1024 ** 2, 4);
