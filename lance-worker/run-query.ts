@@ -17,8 +17,9 @@ export async function* runQuery(
   dataset: OpenTable,
   build: () => Promise<DatasetQuery>,
 ): AsyncGenerator<Uint8Array, undefined> {
-  const hasDictionaries = [...plainColumns(await dataset.schema()).values()].some((plain) => plain !== undefined);
-  const query = hasDictionaries ? await withoutDictionaries(build) : await rawQueryOf(await build());
+  const stored = plainColumns(await dataset.schema());
+  const hasDictionaries = [...stored.values()].some((plain) => plain !== undefined);
+  const query = hasDictionaries ? await withoutDictionaries(build, stored) : await rawQueryOf(await build());
   const rows = await query.execute(await batchRowsOf(dataset, query));
   let file = await rows.next();
   // Without rows, the library plans the query once more for the schema.
@@ -64,18 +65,21 @@ function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The columns that the library adds to the requested ones. */
+/** The columns that the library adds to the requested ones. A table may have columns with these names itself. */
 const added = ["_rowid", "_distance", "_score", "_relevance_score"];
 
 /**
  * Replaces dictionaries by plain values. An Arrow file has one dictionary per column, while each fragment of a table
  * may have a separate one.
  */
-async function withoutDictionaries(build: () => Promise<DatasetQuery>): Promise<RawQuery> {
+async function withoutDictionaries(
+  build: () => Promise<DatasetQuery>,
+  stored: ReturnType<typeof plainColumns>,
+): Promise<RawQuery> {
   const query = await rawQueryOf(await build());
   const columns = plainColumns(await query.outputSchema());
   if ([...columns.values()].every((plain) => plain === undefined)) return query;
-  const requested = [...columns].filter(([name]) => !added.includes(name));
+  const requested = [...columns].filter(([name]) => stored.has(name) || !added.includes(name));
   return rawQueryOf(
     (await build()).select(new Map(requested.map(([name, plain]) => [name, plain ?? quotedName(name)]))),
   );

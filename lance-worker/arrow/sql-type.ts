@@ -1,18 +1,22 @@
 import { ownValue } from "@tiltyard/protocol";
-import { quotedName } from "../sql-text.ts";
+import { literal, quotedName } from "../sql-text.ts";
 import { type ArrowField, readFields } from "./arrow-field.ts";
 
 /**
- * Returns, for each column of a file by name, the SQL that replaces dictionary values by plain ones; undefined for a
- * column without a dictionary or with values of an unsupported type.
+ * Returns, for each column of a file by name, the SQL that replaces dictionary values by plain ones, also in lists and
+ * structs; undefined for a column without a dictionary or with values of an unsupported type.
  */
 export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
   return new Map(
     readFields(file).fields.map((field) => {
-      const type = field.dictionary && sqlTypeOf(field);
-      return [field.name, type && `arrow_cast(${quotedName(field.name)}, '${type}')`];
+      const type = hasDictionary(field) ? sqlTypeOf(field) : undefined;
+      return [field.name, type && `arrow_cast(${quotedName(field.name)}, ${literal(type)})`];
     }),
   );
+}
+
+function hasDictionary({ dictionary, children }: ArrowField): boolean {
+  return dictionary !== undefined || children.some(hasDictionary);
 }
 
 /** Returns the types of columns with fixed-size lists in the syntax of `arrow_cast`, by name. */
@@ -40,10 +44,11 @@ const plain: Readonly<Record<string, string>> = {
 };
 
 /** Returns the type of the values of a field in the syntax of `arrow_cast`; undefined for a type that it lacks. */
-function sqlTypeOf({ type, children: [item] }: ArrowField): string | undefined {
+function sqlTypeOf({ type, children }: ArrowField): string | undefined {
   const { kind, protocol, parameters } = type;
   const [first, second, third] = parameters;
-  const items = item && sqlTypeOf(item);
+  const types = children.map(sqlTypeOf);
+  const [items] = types;
   switch (kind) {
     case "int":
       return `${second === 1 ? "Int" : "UInt"}${first}`;
@@ -61,6 +66,10 @@ function sqlTypeOf({ type, children: [item] }: ArrowField): string | undefined {
       return `Timestamp(${units[Number(first)]}, ${typeof second === "string" ? `Some("${second}")` : "None"})`;
     case "fixed_size_list":
       return items && `FixedSizeList(${first}, ${items})`;
+    case "struct":
+      // The syntax has no escapes in names.
+      if (types.includes(undefined) || children.some(({ name }) => /["\\]/.test(name))) return undefined;
+      return `Struct(${children.map(({ name }, index) => `"${name}": ${types[index]}`).join(", ")})`;
     case "list":
     case "large_list":
       return items && `${ownValue(plain, kind)}(${items})`;

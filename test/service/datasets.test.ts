@@ -15,6 +15,8 @@ import {
   Float32,
   Int32,
   LargeBinary,
+  List,
+  makeData,
   Struct,
   Table,
   Timestamp,
@@ -23,6 +25,7 @@ import {
   tableFromJSON,
   tableToIPC,
   Utf8,
+  Vector,
   vectorFromArray,
 } from "apache-arrow";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -266,6 +269,33 @@ describe("the rows of a table", () => {
       { number: 5 },
       { number: 6 },
     ]);
+  });
+
+  test("are answered as plain values where structs and lists have dictionaries", async () => {
+    const id = [uniqueName("nested")];
+    const field = new Field("it's", new Dictionary(new Utf8(), new Int32()), true);
+    const stream = (value: string) => {
+      const [child] = vectorFromArray([value], field.type).data;
+      if (child === undefined) throw new Error("a vector has data");
+      const struct = makeData({ type: new Struct([field]), length: 1, children: [child] });
+      const list = makeData({ type: new List(field), length: 1, valueOffsets: Int32Array.of(0, 1), child });
+      return tableToIPC(new Table({ struct: new Vector([struct]), list: new Vector([list]) }), "stream");
+    };
+    await catalog.call("createTable", { id }, { body: stream("Stalker") });
+    await catalog.call("insertIntoTable", { id }, { body: stream("Mirror") });
+    const rows = await readRows((await catalog.call("queryTable", { id, k: 10 })).body);
+    expect(JSON.parse(JSON.stringify(rows))).toEqual([
+      { struct: { "it's": "Stalker" }, list: ["Stalker"] },
+      { struct: { "it's": "Mirror" }, list: ["Mirror"] },
+    ]);
+  });
+
+  test("have a column with the name of one that a search adds", async () => {
+    const id = [uniqueName("found")];
+    const body = tableToIPC(tableFromJSON([{ title: "Stalker", _distance: 1, _score: 2 }]), "stream");
+    await catalog.call("createTable", { id }, { body });
+    const rows = await readRows((await catalog.call("queryTable", { id, k: 10 })).body);
+    expect(rows).toEqual([{ title: "Stalker", _distance: 1, _score: 2 }]);
   });
 
   test("finds rows by their content, with the requested columns", async () => {
