@@ -33,7 +33,7 @@ type Columns = readonly (ShownColumn | undefined)[];
 
 /**
  * Reads rows without the columns whose expressions the library cannot plan. A plan of all columns is tried first,
- * because each plan for a table with 10,000 columns takes seconds.
+ * because each plan for a table with 10,000 columns lasts for seconds.
  */
 async function readPlannable(dataset: OpenTable, all: Columns, request: Request) {
   try {
