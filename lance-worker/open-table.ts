@@ -31,6 +31,7 @@ export class OpenTable implements Disposable {
   #table: Table | undefined;
   #created: RawTable | undefined;
   #schema: Promise<Buffer> | undefined;
+  #stats: ReturnType<Table["stats"]> | undefined;
 
   private constructor(lancedb: Lancedb, connection: Connection, address: TableAddress) {
     this.lancedb = lancedb;
@@ -91,6 +92,12 @@ export class OpenTable implements Disposable {
   schema(): Promise<Buffer> {
     this.#schema ??= rawTableOf(this.table).schema();
     return this.#schema;
+  }
+
+  /** Returns the statistics of the opened version. Those of 5,000 fragments need as much time as a search. */
+  stats(): ReturnType<Table["stats"]> {
+    this.#stats ??= this.table.stats();
+    return this.#stats;
   }
 
   /** Creates the first version of a table with the rows of an Arrow IPC file. @returns Its number. */

@@ -32,7 +32,7 @@ const readOperations: Implementation<ReadOperations> = {
     return { summary, schema: readSchema(await dataset.schema()) };
   },
   count: ({ table }, { predicate }) => table.countRows(predicate),
-  stats: ({ table }) => table.stats(),
+  stats: (dataset) => dataset.stats(),
   indices: async ({ table }) =>
     (await table.listIndices()).map(({ createdAt, indexDetails, ...index }) => ({
       ...index,

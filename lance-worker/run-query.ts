@@ -44,8 +44,8 @@ export async function* runQuery(
  * Returns the number of rows that the library returns at once. It holds them in memory several times, so those with long
  * values, such as images, are fewer. The length of a row is estimated by that of all files.
  */
-async function batchRowsOf({ table }: OpenTable, query: RawQuery): Promise<number> {
-  const { numRows, totalBytes } = await table.stats();
+async function batchRowsOf(dataset: OpenTable, query: RawQuery): Promise<number> {
+  const { numRows, totalBytes } = await dataset.stats();
   if (totalBytes * batch.rowsMax <= batch.bytes * numRows) return batch.rowsMax;
   const { fields } = readFields(await query.outputSchema());
   return fields.some(hasAnyLength) ? Math.max(1, Math.floor((batch.bytes * numRows) / totalBytes)) : batch.rowsMax;
