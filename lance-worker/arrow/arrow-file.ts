@@ -171,7 +171,9 @@ function writeFooter(schema: ArrowMessage, dictionaries: readonly Buffer[], batc
   const batchesAt = layout.dictionaries + dictionaries.length * blockBytes + 8;
   const metadataAt = batchesAt + batches.length * blockBytes;
   const metadata = schema.bytes.subarray(prefixBytes, schema.headBytes);
-  const schemaAt = metadataAt + (schema.table.table(2)?.position ?? 0);
+  // A stream has any number of files, and their footers together would read the table of the schema too often.
+  const table = FlatTable.root(metadata);
+  const schemaAt = metadataAt + (table.table(2)?.position ?? 0);
 
   const footer = Buffer.alloc(metadataAt);
   footer.writeUInt32LE(layout.table, 0);
@@ -179,7 +181,7 @@ function writeFooter(schema: ArrowMessage, dictionaries: readonly Buffer[], batc
   // and batches.
   for (const [index, value] of [12, 20, 4, 8, 12, 16].entries()) footer.writeUInt16LE(value, layout.at + 2 * index);
   footer.writeInt32LE(layout.table - layout.at, layout.table);
-  footer.writeInt16LE(schema.table.short(0), layout.table + 4);
+  footer.writeInt16LE(table.short(0), layout.table + 4);
   footer.writeUInt32LE(schemaAt - (layout.table + 8), layout.table + 8);
   for (const [field, blocks, at] of [
     [12, dictionaries, layout.dictionaries],

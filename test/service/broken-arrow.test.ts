@@ -21,6 +21,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { expect, test } from "vitest";
+import { fileOf, readMessage } from "../../lance-worker/arrow/arrow-file.ts";
 import { FlatTable } from "../../lance-worker/arrow/flat-table.ts";
 import { ByteReader, readHead } from "../../lance-worker/arrow/message-stream.ts";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
@@ -241,6 +242,12 @@ test("a schema whose fields refer to the same bytes is 400 at once", async () =>
     status: 400,
     detail: expect.stringContaining("its metadata is broken"),
   });
+});
+
+test("a schema is the beginning of any number of files", () => {
+  const schema = readMessage(Buffer.from(whole));
+  const files = Array.from({ length: 10_000 }, () => fileOf(schema));
+  expect(files.at(-1)).toEqual(files[0]);
 });
 
 test("a table with structs in 50 levels is created", async () => {
