@@ -29,11 +29,12 @@ export async function* splitStream(reader: ByteReader): AsyncGenerator<RowsFile,
     const dictionaries = new Map<number, ArrowMessage>();
     let dictionaryBytes = 0;
     let rows = 0;
-    let isFilled = false;
+    /** The size of the batches of the present file. Its dictionaries do not count, because each file has all of them. */
+    let filledBytes = 0;
     const take = (isLast: boolean): RowsFile => {
       const part = { file: file.finish(), rows, isLast };
       rows = 0;
-      isFilled = false;
+      filledBytes = 0;
       return part;
     };
     for (let next = await readHead(reader); next !== undefined; next = await readHead(reader)) {
@@ -41,7 +42,7 @@ export async function* splitStream(reader: ByteReader): AsyncGenerator<RowsFile,
         const { id, isDelta } = dictionaryIn(next.table);
         if (isDelta) throw notArrow("it has a delta dictionary, which is not supported");
         // The id may stand for a different dictionary from here on, which earlier rows must not use.
-        if (isFilled) yield take(false);
+        if (filledBytes > 0) yield take(false);
         const bytes = next.bytes.length + next.bodyBytes;
         dictionaryBytes += bytes - (dictionaries.get(id)?.bytes.length ?? 0);
         if (dictionaryBytes > fileBytes.ofOneBatch)
@@ -49,11 +50,12 @@ export async function* splitStream(reader: ByteReader): AsyncGenerator<RowsFile,
         dictionaries.set(id, await readBody(reader, next, Buffer.allocUnsafe(bytes)));
       } else if (next.kind === messageKinds.batch) {
         const bytes = next.bytes.length + next.bodyBytes;
-        if (isFilled && file.length + bytes > fileBytes.most) yield take(false);
-        if (!isFilled) for (const dictionary of dictionaries.values()) dictionary.bytes.copy(file.room(dictionary));
+        if (filledBytes > 0 && filledBytes + bytes > fileBytes.most) yield take(false);
+        if (filledBytes === 0)
+          for (const dictionary of dictionaries.values()) dictionary.bytes.copy(file.room(dictionary));
         await readBody(reader, next, file.room({ ...next, bytes: { length: bytes } }));
         rows += rowsIn(next.table);
-        isFilled = true;
+        filledBytes += bytes;
       } else throw notArrow(`it has a message of the kind ${next.kind} where rows were expected`);
     }
     yield take(true);
@@ -71,10 +73,6 @@ class FileInMemory {
 
   constructor(schema: ArrowMessage) {
     this.#schema = schema;
-  }
-
-  get length(): number {
-    return this.#length;
   }
 
   /** Reserves space for a message. @returns The buffer for its bytes. */

@@ -17,6 +17,7 @@ import {
   LargeBinary,
   List,
   makeData,
+  RecordBatchStreamWriter,
   Struct,
   Table,
   Timestamp,
@@ -563,6 +564,15 @@ describe("creating a table", () => {
     expect((await create()).error.code).toBe(5);
     expect((await own.call("countTableRows", { id: ["t"] })).body).toBe(2);
     await own.stop();
+  });
+
+  test("writes batches with a long dictionary as one version", async () => {
+    const id = [(await createFilms(catalog))[0] ?? "", "categories"];
+    const text = new Dictionary(new Utf8(), new Int32());
+    const rows = new Table({ text: vectorFromArray(["x".repeat(40_000_000), "y", "z"], text) });
+    const batches = [0, 1, 2].flatMap((row) => rows.slice(row, row + 1).batches);
+    const body = RecordBatchStreamWriter.writeAll(batches).toUint8Array(true);
+    expect((await catalog.call("createTable", { id }, { body })).body.version).toBe(1);
   });
 
   test("refuses dictionaries without end", async () => {
