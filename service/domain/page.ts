@@ -125,3 +125,12 @@ export function jsonOrUndefined(text: string): unknown {
     return undefined;
   }
 }
+
+/** Returns a value of a request as JSON. @throws CatalogError InvalidInput for one that nests deeper than the stack allows. */
+export function jsonOf(value: unknown, field: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new CatalogError("InvalidInput", `${field}: nests too deep`, { cause });
+  }
+}

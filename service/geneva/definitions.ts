@@ -10,6 +10,7 @@ import {
 import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
+import { jsonOf } from "../domain/page.ts";
 import { catalogCaller, type Origin, prepareAudit } from "../domain/transaction.ts";
 import type { Reader } from "../rows/reader.ts";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";
@@ -116,7 +117,7 @@ export async function listDefinitions(deps: Deps, request: DefinitionRequest): P
 async function manifestNamed(deps: Deps, request: DefinitionRequest, name: string): Promise<string> {
   const [row] = await readDefinitions(deps, request, "manifest", named(name));
   if (row === undefined) throw unknown(deps, request, "manifest", name, "");
-  return JSON.stringify(parsed(ManifestRow, row, "manifest", name));
+  return jsonOf(parsed(ManifestRow, row, "manifest", name), "manifest");
 }
 
 /** @returns Undefined for the name of a cluster in the runner's file. */

@@ -11,6 +11,7 @@ import {
   sourceOfView,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
+import { jsonOf } from "../domain/page.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { requireFitting } from "../jobs/job.ts";
 import type { Manifest } from "../lance/manifest.ts";
@@ -85,7 +86,7 @@ export function viewMetadata(request: CreateRequest, source: ViewSource): Record
   const [name = ""] = table.slice(-1);
   const queryVersion = source.hasStableRowIds ? "2" : "1";
   return {
-    [`${viewPrefix}query`]: JSON.stringify({ ...query, source_table: name, source_db_uri: throughCatalog }),
+    [`${viewPrefix}query`]: jsonOf({ ...query, source_table: name, source_db_uri: throughCatalog }, "source_query"),
     [baseTable]: name,
     [`${viewPrefix}base_table_db_uri`]: throughCatalog,
     ...(table.length > 1 && { [`${viewPrefix}namespace_path`]: table.slice(0, -1).join(defaultDelimiter) }),

@@ -38,6 +38,7 @@ beforeAll(async () => {
     { name: "m1", pip: ["numpy"], env_vars: '{"A":"1"}', conda: "{}", created_by: "ann" },
     { name: "m2's", pip: ["pandas", "torch"], env_vars: "{}", conda: "{}", created_by: "ann" },
     { name: "broken", pip: ["numpy"], env_vars: "{", conda: "{}", created_by: "ann" },
+    { name: "deep", pip: ["numpy"], env_vars: "{}", conda: "[".repeat(20_000) + "]".repeat(20_000), created_by: "ann" },
     { name: "long", pip: ["numpy"], env_vars: `{"A":"${"1".repeat(5_000_000)}"}`, conda: "{}", created_by: "ann" },
   ]);
   const cluster = (name: string, definition: string, cluster_type = "KUBE_RAY") => ({
@@ -110,6 +111,7 @@ describe("a request for a job", () => {
     ["an unknown manifest", { manifest: "m3" }, /manifest: "m3" is not a definition .* in __system\$geneva_manifests/],
     ["a manifest of JSON that is none", { manifest: "[]" }, /manifest: "\[\]" is not a definition/],
     ["a definition that is not valid", { manifest: "broken" }, /"broken" is not valid: env_vars: must be JSON/],
+    ["a definition that nests too deep", { manifest: "deep" }, /manifest: nests too deep/],
     ["a definition of several megabytes", { manifest: "long" }, /more than 4194304 characters together/],
     [
       "an unknown cluster",
@@ -138,7 +140,7 @@ describe("a request for a job", () => {
 
 test("the names of definitions are listed", async () => {
   expect((await catalog.call("listJobDefinitions", { id: [] })).body).toEqual({
-    manifests: ["broken", "long", "m1", "m2's"],
+    manifests: ["broken", "deep", "long", "m1", "m2's"],
     clusters: ["big", "elsewhere", "gpu", "root", "tiny"],
     runner_clusters: ["default", "gpu"],
   });

@@ -90,6 +90,11 @@ describe("CreateMaterializedView", () => {
       "geneva::view::chunker": udtf.toString(),
     });
     expect(await metadataOf({ ...query, source_query: "SELECT 1" })).toBeUndefined();
+    const deep = `{"source_table": "films", "x": ${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+    expect((await create(await newView(), { ...query, source_query: deep })).error).toMatchObject({
+      status: 400,
+      detail: "source_query: nests too deep",
+    });
     const missing = await create(await newView(), { ...query, source_query: '{"source_table": "missing"}' });
     expect(missing.error).toMatchObject({ status: 404, detail: expect.stringContaining("missing") });
   });
