@@ -1,6 +1,6 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { z } from "zod";
-import { type Field, last, messages, readable, readFields, text, uint, unsupported } from "./protobuf.ts";
+import { type Field, messages, readable, readFields, text, uint, unsupported } from "./protobuf.ts";
 
 /** The field numbers in the messages of Lance's `file.proto` and `table.proto`. */
 export const ofManifest = {
@@ -102,7 +102,8 @@ export class Manifest {
 
   /** The fields of the schema. Parents precede their children. */
   get fields(): readonly SchemaField[] {
-    return readable(() => Array.from(messages(this.#required, ofManifest.fields), schemaFieldIn));
+    const fields = this.#required.filter(({ number }) => number === ofManifest.fields);
+    return readable(() => fields.map(({ content }) => new SchemaField(content)));
   }
 
   /** The metadata of each column by name. */
@@ -235,27 +236,35 @@ function readParts(file: Uint8Array) {
   return { fragments, count: messagesOfFragments.length, rest: Buffer.concat(rest) };
 }
 
-/** A field of the schema of a table: a column, or a field in one. */
-export interface SchemaField {
+/** A field of the schema of a table: a column, or a field in one. A table may have many, and each request reads them. */
+export class SchemaField {
   readonly id: number;
   /** Negative for a column. */
   readonly parentId: number;
   readonly name: string;
   readonly logicalType: string;
-  readonly metadata: Readonly<Record<string, string>>;
-}
+  readonly #message: Uint8Array;
 
-/** Returns the field of the schema that a message describes. */
-export function schemaFieldIn(message: readonly Field[]): SchemaField {
-  return {
-    id: last(message, ofField.id)?.int32() ?? 0,
-    parentId: last(message, ofField.parentId)?.int32() ?? 0,
-    name: text(message, ofField.name),
-    logicalType: text(message, ofField.logicalType),
-    get metadata() {
-      return mapOf(messages(message, ofField.metadata));
-    },
-  };
+  constructor(message: Uint8Array) {
+    let [id, parentId, name, logicalType] = [0, 0, "", ""];
+    eachNumber(message, (number, reader) => {
+      if (number === ofField.id) id = reader.int32();
+      else if (number === ofField.parentId) parentId = reader.int32();
+      else if (number === ofField.name) name = reader.string();
+      else if (number === ofField.logicalType) logicalType = reader.string();
+      else return false;
+      return true;
+    });
+    this.id = id;
+    this.parentId = parentId;
+    this.name = name;
+    this.logicalType = logicalType;
+    this.#message = message;
+  }
+
+  get metadata(): Readonly<Record<string, string>> {
+    return mapOf(messages(readFields(this.#message), ofField.metadata));
+  }
 }
 
 /** Returns the paths such as `meta.year`, columns first, except of items of lists. */

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { plainZone } from "@tiltyard/lance-worker";
-import { type Manifest, ofField, ofManifest, readFile, schemaFieldIn } from "./manifest.ts";
+import { type Manifest, ofField, ofManifest, readFile, SchemaField } from "./manifest.ts";
 import { withManifest } from "./manifest-writer.ts";
 import { readable, readFields } from "./protobuf.ts";
 
@@ -66,10 +66,9 @@ function replaceTypes(file: Uint8Array, replace: (id: number, type: string) => s
         writer.raw(field.bytes);
         continue;
       }
-      const parts = readFields(field.content);
-      const { id, logicalType } = schemaFieldIn(parts);
+      const { id, logicalType } = new SchemaField(field.content);
       writer.tag(ofManifest.fields, WireType.LengthDelimited).fork();
-      for (const part of parts) if (part.number !== ofField.logicalType) writer.raw(part.bytes);
+      for (const part of readFields(field.content)) if (part.number !== ofField.logicalType) writer.raw(part.bytes);
       writer.tag(ofField.logicalType, WireType.LengthDelimited).string(replace(id, logicalType)).join();
     }
     return withManifest(file, writer.finish());
