@@ -38,6 +38,8 @@ export const ofEntry = { key: 1, value: 2 } as const;
 /** The flag of a table with stable row ids, which rows keep when they are moved or updated. Readers must know it. */
 const stableRowIds = 2n;
 const depthMax = 16;
+/** The maximum number of folders with files of a version. Each request for its rows looks up their owners. */
+const basesMax = 1_000;
 /** The maximum number of sections. Lance writes three: the indices, the transaction and the manifest. */
 const sectionsMax = 16;
 /** The length of the footer: the position of the manifest, the version of the file format and the magic bytes. */
@@ -74,9 +76,9 @@ export class Manifest {
       rows = more === undefined ? undefined : (rows ?? 0) + more;
     };
     this.#fields = readable(() => (this.isLance ? readFields(manifestIn(file), ofManifest.fragments, addRows) : []));
-    this.basePaths = readable(() =>
-      Array.from(messages(this.#fields, ofManifest.basePaths), (base) => text(base, ofBasePath.path)),
-    );
+    const bases = this.#fields.filter(({ number }) => number === ofManifest.basePaths);
+    if (bases.length > basesMax) throw unsupported(`it names more than ${basesMax} folders`);
+    this.basePaths = readable(() => bases.map(({ content }) => text(readFields(content), ofBasePath.path)));
     // A forged manifest may have any numbers.
     this.rowCount = this.isLance ? z.int().nonnegative().safeParse(rows).data : undefined;
   }

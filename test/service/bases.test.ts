@@ -40,6 +40,17 @@ async function commit(key: string, table: TestTable, base: string, version = 1) 
   return catalog.call("createTableVersion", request, { key });
 }
 
+test("a version with more than 1,000 bases is not committed", async () => {
+  const table = await declare(catalog.adminKey, "hoard");
+  const base = manifestWith(table.location).subarray(4, -16);
+  const commitWith = async (version: number, count: number) => {
+    const content = manifestWith(table.location, ...Array.from({ length: count - 1 }, () => [...base]).flat());
+    const manifest_path = stageManifest(table, version, { content });
+    return (await catalog.call("createTableVersion", { id: table.id, version, manifest_path })).status;
+  };
+  expect([await commitWith(1, 1_000), await commitWith(2, 1_001)]).toEqual([200, 400]);
+});
+
 describe("a version with files outside of its table, as a shallow clone has", () => {
   let source: string;
   beforeAll(async () => {
