@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse, stringify } from "yaml";
+import { versions } from "../infra/versions.ts";
 
 const exclude = (name: string) => name === "node_modules";
 const dockerfiles = globSync("Dockerfile*").filter((name) => !name.endsWith(".dockerignore"));
@@ -113,4 +114,9 @@ test("finds all that workflows, composite actions and Dockerfiles download", () 
     "  --mount=type=bind,from=built,target=/d true",
   ];
   expect(imagesOf(dockerfile.join("\n"))).toEqual(["node:24", "busybox:1", "golang:2"]);
+});
+
+test("the pod of the runbook restores by the Litestream of a stack", () => {
+  const images = read(["examples/restore-pod.yaml"], /image: (?:&\w+ )?(litestream\/\S+)/g);
+  expect(images).toEqual([`litestream/litestream:${versions.litestream}`]);
 });
