@@ -7,7 +7,10 @@ import { tiltyard } from "../client/command-line.ts";
 import { CatalogOnExisting, CatalogOnGke } from "../infra/settings/catalog-settings.ts";
 import { Runner } from "../infra/settings/runner-settings.ts";
 import { settingsOfVariant } from "../infra/settings/settings.ts";
+import { bodies, characters, entries, items } from "../protocol/bounds.ts";
 import { documentationTitles, managementContracts } from "../protocol/index.ts";
+import { shown } from "../protocol/management/row.ts";
+import { sqlBounds } from "../protocol/sql.ts";
 import { blocksOf } from "./docs/blocks.ts";
 
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], { encoding: "utf8" })
@@ -132,6 +135,30 @@ describe("the page of settings", () => {
     expect(variables.length).toBeGreaterThan(20);
     const rows = [...rowsOf("docs/reference/settings.md")].filter((name) => name.startsWith("TILTYARD_"));
     expect(rows.sort()).toEqual(variables.sort());
+  });
+
+  test("states the bounds of the schemas", () => {
+    const count = (number: number) => number.toLocaleString("en");
+    const bodyText = ({ bytes, values, keys, depth }: (typeof bodies)[keyof typeof bodies]) =>
+      `${bytes < 1024 ** 2 ? `${bytes / 1024} KiB` : `${bytes / 1024 ** 2} MiB`}, ${count(values)} values, ${count(keys)} keys, ${depth} levels`;
+    const stated = [
+      ...Object.values(bodies).map(bodyText),
+      `operations of a batch ${count(items.batch)}`,
+      `columns ${count(items.columns)}; outputs of a function ${count(items.outputs)}`,
+      `dimensions of a vector ${count(items.dimensions)}; vectors of a query ${count(items.vectors)}`,
+      `clauses at each level of a full-text query ${count(items.clauses)}`,
+      `properties ${count(entries.properties)}`,
+      `names ${count(characters.name)} characters, paths ${count(characters.path)}`,
+      `all properties together ${count(characters.text)}, documents ${count(characters.document)}`,
+      `${count(sqlBounds.tokens)} tokens, ${count(sqlBounds.operators)} operators and calls, ${sqlBounds.chain} operators`,
+    ];
+    expect(stated.filter((text) => !textOf("docs/reference/settings.md").includes(text))).toEqual([]);
+    const ofRows = [
+      `of up to ${shown.imageBytes / 1024} KiB`,
+      `| ${shown.answerBytes / 1024} KiB`,
+      `${shown.rows} at most`,
+    ];
+    expect(ofRows.filter((text) => !textOf("docs/reference/management.md").includes(text))).toEqual([]);
   });
 
   test("lists each setting of a stack, of its catalog and of its runner", () => {
