@@ -18,7 +18,7 @@ const running = {
   concurrency: count
     .min(1)
     .optional()
-    .describe("The maximum number of concurrent Ray tasks; limited only by the Ray cluster when absent."),
+    .describe("The maximum number of concurrent Ray tasks; when absent all CPUs but one, and 8 on Kubernetes."),
   cluster: text(characters.name)
     .optional()
     .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),

@@ -21,7 +21,7 @@ interface Deps {
   readonly store: Store;
   readonly rows: Reader;
   readonly isolatedNamespaces: readonly string[];
-  /** The names of the Ray clusters in the runner's file; undefined if only the runner knows them. */
+  /** The names of the Ray clusters in the runner's file. */
   readonly rayClusters: readonly string[];
 }
 
