@@ -74,6 +74,22 @@ test("pages that code, messages and examples name exist", () => {
   expect(mentions.filter((page) => !existsSync(page))).toEqual([]);
 });
 
+test.each(pages)("%s cites tests by words of their titles", (path) => {
+  const citations = textOf(path)
+    .replaceAll(/\s+/g, " ")
+    .matchAll(/`([\w./-]+\.(?:test\.ts|py))`([^|`]*)/g);
+  const cited = [...citations].flatMap(([, file = "", text = ""]) => titlesIn(text).map((title) => ({ file, title })));
+  /** An ellipsis replaces the words that differ between cases. */
+  const isTitle = ({ file, title }: { file: string; title: string }) =>
+    files.some(
+      (each) =>
+        `/${each}`.endsWith(`/${file}`) && title.split("...").every((part) => textOf(each).includes(part.trim())),
+    );
+  expect(cited.filter((each) => !isTitle(each))).toEqual([]);
+});
+
+const titlesIn = (text: string) => [...text.matchAll(/"([^"]+)"/g)].map(([, title = ""]) => title);
+
 test.each(pages)("%s begins with the readers that it is for", (path) => {
   expect(textOf(path)).toMatch(/^# .+\n\nThis page /);
 });
