@@ -1,3 +1,4 @@
+export { fieldDescriptions } from "./api-document/field-descriptions.ts";
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { arrowTypeText } from "./arrow-type-text.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";

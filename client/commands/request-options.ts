@@ -1,5 +1,5 @@
 import type { AnyContract } from "@tiltyard/protocol";
-import { ownValue } from "@tiltyard/protocol";
+import { fieldDescriptions, ownValue } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { z } from "zod";
 
@@ -20,7 +20,8 @@ export type RequestFields<C extends AnyContract> = Omit<z.output<C["body"]>, Fro
 export function addRequestOptions(command: Command, { body }: AnyContract): Command {
   for (const [field, schema] of fieldsOf(body)) {
     const isRequired = !accepts(schema, undefined);
-    const description = [schema.description ?? "", isRequired ? "(required)" : ""].join(" ").trim();
+    const text = schema.description ?? ownValue(fieldDescriptions, field) ?? "";
+    const description = [text, isRequired ? "(required)" : ""].join(" ").trim();
     const option = new Option(
       `--${field.replaceAll("_", "-")} <${accepts(schema, 1) ? "number" : "text"}>`,
       description,

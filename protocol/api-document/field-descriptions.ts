@@ -124,7 +124,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   batch: "True if the function accepts a batch of rows.",
   batch_checkpoint_flush_interval_seconds: "Geneva's argument of the same name: the seconds between checkpoints.",
   checkpoint_size: "Geneva's argument of the same name: the number of rows of a checkpoint.",
-  cluster: "The Ray cluster of that name in the file of the runner.",
+  cluster: "The Ray cluster of that name in the runner's file, or in Geneva's definitions.",
   commit_granularity: "Geneva's argument of the same name: the number of fragments of a commit.",
   concurrency: "The number of workers that run at the same time.",
   error_handling: "Geneva's handling of errors of the function.",

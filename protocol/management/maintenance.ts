@@ -19,9 +19,7 @@ const running = {
     .min(1)
     .optional()
     .describe("The maximum number of concurrent Ray tasks; when absent all CPUs but one, and 8 on Kubernetes."),
-  cluster: text(characters.name)
-    .optional()
-    .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),
+  cluster: text(characters.name).optional(),
 };
 
 export const compactFields = { ...running, target_rows_per_fragment: count.min(1).optional() };

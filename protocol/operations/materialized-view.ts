@@ -95,7 +95,9 @@ export const refreshFields = {
   source_task_size: z.int().optional(),
   cluster: text(characters.name).optional(),
   output_limit: z.int().optional().describe("The maximum number of rows of the view; only for chunker views."),
-  manifest: text(characters.document).optional(),
+  manifest: text(characters.document)
+    .optional()
+    .describe("The manifest of Geneva as JSON, or the name of one that Geneva defined; that of the view when absent."),
   ...jobFields,
 };
 

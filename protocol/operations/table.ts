@@ -200,9 +200,7 @@ export const backfillFields = {
   num_frags: nullableInteger,
   checkpoint_size: nullableInteger,
   commit_granularity: nullableInteger,
-  cluster: text(characters.name)
-    .optional()
-    .describe("The Ray cluster of that name in the runner's file, or in Geneva's definitions."),
+  cluster: text(characters.name).optional(),
   manifest: text(characters.document)
     .optional()
     .describe(

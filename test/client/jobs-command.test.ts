@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { describe, expect, test, vi } from "vitest";
-import { runCommandLine } from "../../client/command-line.ts";
+import { runCommandLine, tiltyard } from "../../client/command-line.ts";
 import { beginAttempt, finishAttempt, heartbeat } from "../support/attempts.ts";
 import { declareTable, useCatalog } from "../support/catalog.ts";
 import { startCommand } from "../support/command.ts";
@@ -45,6 +45,16 @@ async function alter(job: string, status: string, properties: Readonly<Record<st
 }
 
 describe("tiltyard jobs", () => {
+  test.each(["backfill", "refresh", "compact", "build-index", "clean-up"])(
+    "%s describes all of its options",
+    (name) => {
+      const command = tiltyard().commands.find((each) => each.name() === "jobs");
+      const options = command?.commands.find((each) => each.name() === name)?.options ?? [];
+      expect(options.length).toBeGreaterThan(5);
+      expect(options.filter(({ description }) => /^(\(required\))?$/.test(description))).toEqual([]);
+    },
+  );
+
   test("watch shows rows, rate and time left, and ends as the job did", async () => {
     const job = await open();
     await beginAttempt(catalog, job, 2);
