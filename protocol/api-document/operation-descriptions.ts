@@ -104,7 +104,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   // Jobs
   OpenJob:
     "For programs that run the work themselves: no runner claims this job, and its opener sets its status with AlterTransaction.",
-  ListJobs: "Returns jobs in pages, filtered by table, status or time of change.",
+  ListJobs: "Returns jobs in pages, filtered by table, principal or status.",
   ListJobDefinitions:
     "Returns the names of Geneva's manifests and clusters in the catalog, and of the runner's Ray clusters.",
   DescribeJob: "404 (code 10) if the job does not exist.",
@@ -155,11 +155,11 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   DescribeCaller: "Needs a valid credential but no role.",
   ListPrincipals: "Returns principals in pages of an alphabetical order.",
   ListGrants: "Returns grants in pages.",
-  PutGrant: "The role is effective within a second.",
-  RevokeGrant: "Effective within a second. 404 if the principal has no role on exactly this namespace.",
+  PutGrant: "The role is effective from the next request on.",
+  RevokeGrant: "Effective from the next request on. 404 if the principal has no role on exactly this namespace.",
   CreateApiKey: "Store the key at once: the catalog keeps only its hash.",
   ListApiKeys: "Returns keys in pages, with the time at which each was created.",
-  RevokeApiKey: "Effective within a second, also for tokens of the key. 404 if no such key exists.",
+  RevokeApiKey: "Effective from the next request on, also for tokens of the key. 404 if no such key exists.",
   ListTransactions: "Returns transactions in pages, filtered by object, principal, status or time.",
 
   // LanceDB's remote client
@@ -170,7 +170,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   PrewarmTableIndex: "A request for the client's convenience: later queries are correct without it.",
   PrewarmTableData: "A request for the client's convenience: later queries are correct without it.",
   CreateFunction:
-    "The job is done at once. 400 for a source that no job could run; 406 for packages, conda environments and GPUs.",
+    "Without packages, the job is done at once; otherwise a runner installs them, and columns can use the version afterwards. 400 for a source or packages that no job could run; 406 for conda environments.",
   DescribeFunction: "404 if the Function has no such version.",
   DropFunction: "400 names the table and the column that use the version.",
   ListFunctions: "Returns all versions in pages, without their source.",
@@ -184,7 +184,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   CancelRemoteJob: "Rows that the job has committed stay.",
   PauseRemoteJob: "409 if the job has ended.",
   ResumeRemoteJob: "409 if the job has ended.",
-  ListRemoteJobs: "Returns all jobs without pages.",
+  ListRemoteJobs: "Returns jobs in pages.",
   QueryRemoteJobEvents: "The events are the opening, the claims of attempts, and the end.",
 };
 
