@@ -52,7 +52,7 @@ export function createWorker(deps: {
     );
   }
 
-  /** Reports whether a task of a kind may start beside those that run. */
+  /** Reports whether a task of a kind may start in addition to those that run. */
   function hasRoom(kind: TaskKind): boolean {
     const ofKind = [...running.values()].filter((each) => each === kind);
     return !isStopped && running.size < tasksAtOnce && ofKind.length < ofOneKindAtOnce;
