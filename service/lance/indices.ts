@@ -1,7 +1,7 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { quotedName } from "@tiltyard/lance-worker";
 import { type Manifest, ofManifest, readFile, type SchemaField } from "./manifest.ts";
-import { type Field, last, messages, readable, readFields, text, uint } from "./protobuf.ts";
+import { type Field, last, messages, readable, readFields, text, uint, unsupported } from "./protobuf.ts";
 
 export interface ManifestIndex {
   readonly name: string;
@@ -18,6 +18,8 @@ const ofSection = { indices: 1 } as const;
 const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6 } as const;
 const ofUuid = { bytes: 1 } as const;
 const ofDetails = { typeUrl: 1 } as const;
+/** The maximum number of bytes of the ids of an index's columns, each of which has up to ten bytes. */
+const columnsBytesMax = 64 * 1024;
 /** The prefix of Lance's internal indices, which no user created. */
 const internal = "__lance";
 
@@ -64,12 +66,14 @@ function quoted(name: string): string {
   return /^[\p{L}\p{N}_]+$/u.test(name) ? name : quotedName(name);
 }
 
-/** Reads a field of numbers, which is either packed into one value or repeated. */
+/** Reads a field of numbers, which is either packed into one value or repeated. @throws CatalogError Unsupported */
 function numbers(fields: readonly Field[], number: number): number[] {
   return fields.flatMap((field) => {
     if (field.number !== number) return [];
     if (!field.isPacked) return [new BinaryReader(field.value).int32()];
     const reader = new BinaryReader(new BinaryReader(field.value).bytes());
+    // A forged manifest may have millions.
+    if (reader.len > columnsBytesMax) throw unsupported("an index has too many columns");
     const values: number[] = [];
     while (reader.pos < reader.len) values.push(reader.int32());
     return values;
