@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseStackConfig } from "../../infra/config.ts";
-import { deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
+import { type Deployed, deployed, type Settings, settingsOf, testDate } from "../support/stack.ts";
 
 const oidc = { issuer: "https://login.example.com", audience: "tiltyard" };
 const image = "registry.example.com/catalog:1";
@@ -10,7 +10,13 @@ const withCatalog = (variant: string, catalog: Settings) => deployed(variant, { 
 const problems = (variant: string, catalog: Settings) => () =>
   parseStackConfig(settingsOf(variant, { catalog: { image, oidc, ...catalog } }), testDate);
 const ingressType = "kubernetes:networking.k8s.io/v1:Ingress";
+const serviceType = "kubernetes:core/v1:Service";
 const policyType = "kubernetes:networking.k8s.io/v1:NetworkPolicy";
+
+function environmentOf({ one }: Deployed): Record<string, string> {
+  const [container] = one("kubernetes:apps/v1:StatefulSet", "catalog").inputs.spec.template.spec.containers;
+  return Object.fromEntries(container.env.map(({ name, value }: { name: string; value: string }) => [name, value]));
+}
 
 describe("the ingress of a catalog", () => {
   test.each(["gce", "gce-internal"])("names the class %s as GKE's controller reads it", async (className) => {
@@ -34,6 +40,38 @@ describe("the ingress of a catalog", () => {
     const annotations = { "alb.ingress.kubernetes.io/target-type": "instance" };
     const { one } = await withCatalog("eks", { ingress: { host, className: "alb", annotations } });
     expect(one(ingressType).inputs.metadata.annotations).toMatchObject(annotations);
+  });
+
+  test.each(["gce", "gce-internal"])(
+    "reaches pods from Google's load balancers in a shared VPC with the class %s",
+    async (className) => {
+      const { one } = await withCatalog("gke", { ingress: { host, className, tlsSecret: "tls" } });
+      expect(one(serviceType, "catalog").inputs.metadata.annotations).toMatchObject({
+        "cloud.google.com/neg": '{"ingress":true}',
+      });
+    },
+  );
+
+  test.each([
+    ["gke", { className: "gce" }, "2"],
+    ["eks", { className: "alb" }, "1"],
+    ["existing-eks", { className: "alb" }, "1"],
+    ["gke", { className: "gce-internal" }, undefined],
+    ["existing", { className: "nginx" }, undefined],
+  ])("determines the trusted proxies on %s with %j: %s", async (variant, ingress, proxies) => {
+    const stack = await withCatalog(variant, { ingress: { host, tlsSecret: "tls", ...ingress } });
+    expect(environmentOf(stack).TILTYARD_TRUSTED_PROXIES).toBe(proxies);
+  });
+
+  test("trusts no proxy whose header the settings change, and as many as the environment names", async () => {
+    const annotations = {
+      "alb.ingress.kubernetes.io/load-balancer-attributes": "routing.http.xff_header_processing.mode=preserve",
+    };
+    const ingress = { host, className: "alb" };
+    const changed = await withCatalog("eks", { ingress: { ...ingress, annotations } });
+    expect(environmentOf(changed)).not.toHaveProperty("TILTYARD_TRUSTED_PROXIES");
+    const named = await withCatalog("eks", { ingress, environment: { TILTYARD_TRUSTED_PROXIES: 2 } });
+    expect(environmentOf(named).TILTYARD_TRUSTED_PROXIES).toBe("2");
   });
 
   test("needs a certificate", () => {

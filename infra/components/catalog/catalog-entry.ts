@@ -13,22 +13,69 @@ const healthPath = "/health/ready";
 const classAnnotation = "kubernetes.io/ingress.class";
 const gceClasses: readonly string[] = ["gce", "gce-internal"];
 
-/** The annotations that a controller needs to serve the catalog, by ingress class. */
-const annotationsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  gce: { [classAnnotation]: "gce", "kubernetes.io/ingress.allow-http": "false" },
-  "gce-internal": { [classAnnotation]: "gce-internal", "kubernetes.io/ingress.allow-http": "false" },
+/** The parts of a catalog that depend on the controller of its ingress. */
+interface Controller {
+  /** The annotations of the ingress. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The annotations of the service. */
+  readonly serviceAnnotations?: Readonly<Record<string, string>>;
+  /** The number of addresses that the load balancer adds to `X-Forwarded-For`; undefined where it is not certain. */
+  readonly trustedProxies?: number;
+}
+
+/**
+ * Requests endpoint groups, by which Google's load balancers call pods. GKE adds this annotation itself, but not in a shared
+ * VPC and not with Calico's network policies, where its controller refuses a service without node ports.
+ */
+const serviceAnnotations = { "cloud.google.com/neg": '{"ingress":true}' };
+
+/** The controllers by ingress class. */
+const controllers: Readonly<Record<string, Controller>> = {
+  // Google adds the address of the client and then its own.
+  gce: { annotations: gceAnnotations("gce"), serviceAnnotations, trustedProxies: 2 },
+  "gce-internal": { annotations: gceAnnotations("gce-internal"), serviceAnnotations },
   alb: {
-    // The service of the catalog has no node ports.
-    "alb.ingress.kubernetes.io/target-type": "ip",
-    "alb.ingress.kubernetes.io/listen-ports": '[{"HTTPS":443}]',
-    "alb.ingress.kubernetes.io/healthcheck-path": healthPath,
+    annotations: {
+      // The service of the catalog has no node ports.
+      "alb.ingress.kubernetes.io/target-type": "ip",
+      "alb.ingress.kubernetes.io/listen-ports": '[{"HTTPS":443}]',
+      "alb.ingress.kubernetes.io/healthcheck-path": healthPath,
+    },
+    trustedProxies: 1,
   },
   nginx: {
-    // The catalog itself limits bodies, while the controller would reject rows of more than a megabyte.
-    "nginx.ingress.kubernetes.io/proxy-body-size": "0",
-    "nginx.ingress.kubernetes.io/proxy-request-buffering": "off",
+    annotations: {
+      // The catalog itself limits bodies, while the controller would reject rows of more than a megabyte.
+      "nginx.ingress.kubernetes.io/proxy-body-size": "0",
+      "nginx.ingress.kubernetes.io/proxy-request-buffering": "off",
+    },
   },
 };
+
+function gceAnnotations(className: string) {
+  return { [classAnnotation]: className, "kubernetes.io/ingress.allow-http": "false" };
+}
+
+function controllerOf({ ingress }: CatalogEntrySettings): Controller | undefined {
+  return ingress && ownValue(controllers, ingress.className);
+}
+
+type CatalogEntrySettings = Pick<CatalogSettings, "ingress">;
+
+/** Returns the annotations of the catalog's service. */
+export function serviceAnnotationsOf(settings: CatalogEntrySettings): Readonly<Record<string, string>> {
+  return controllerOf(settings)?.serviceAnnotations ?? {};
+}
+
+/** The attribute of a load balancer on AWS that determines `X-Forwarded-For`. */
+const forwardingAttribute = "routing.http.xff_header_processing.mode";
+
+/** Returns the number of proxies that add to `X-Forwarded-For`; undefined where it is not certain. */
+export function trustedProxiesOf(settings: CatalogEntrySettings): number | undefined {
+  const annotations = Object.values(settings.ingress?.annotations ?? {});
+  const isDefault = annotations.every((text) => !text.includes(forwardingAttribute));
+  return isDefault ? controllerOf(settings)?.trustedProxies : undefined;
+}
 
 /** Creates the ingress or the route for access from outside the cluster. */
 export function createCatalogEntry(name: string, deps: CatalogDeps, child: Child): void {
@@ -50,7 +97,7 @@ function createIngress(
   new kubernetes.networking.v1.Ingress(
     name,
     {
-      metadata: { ...metadataOf(deps), annotations: { ...ownValue(annotationsOf, className), ...annotations } },
+      metadata: { ...metadataOf(deps), annotations: { ...controllerOf(deps.settings)?.annotations, ...annotations } },
       spec: {
         ...(!isGce && { ingressClassName: className }),
         ...(hasTls && { tls: [{ hosts: [host], ...(tlsSecret !== undefined && { secretName: tlsSecret }) }] }),

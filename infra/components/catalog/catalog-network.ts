@@ -6,7 +6,7 @@ import { hasSqliteVolume } from "../../settings/catalog-settings.ts";
 import { collectorNamespaces } from "../../settings/monitoring-settings.ts";
 import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { type CatalogDeps, type Child, metadataOf, podsServiceName } from "./catalog-deps.ts";
-import { createCatalogEntry } from "./catalog-entry.ts";
+import { createCatalogEntry, serviceAnnotationsOf } from "./catalog-entry.ts";
 import { moveLabels } from "./catalog-move.ts";
 
 /** The key of the addresses of a cloud's gateways. */
@@ -33,7 +33,7 @@ export function createCatalogNetwork(
   new kubernetes.core.v1.Service(
     name,
     {
-      metadata: metadataOf(deps),
+      metadata: { ...metadataOf(deps), annotations: serviceAnnotationsOf(deps.settings) },
       spec: { selector: catalogLabels, ports: [{ name: "http", port: catalogPort, targetPort: "http" }] },
     },
     child,

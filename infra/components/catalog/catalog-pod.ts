@@ -4,6 +4,7 @@ import { catalogContainer, catalogPort } from "@tiltyard/platform";
 import { placedOn } from "../../node-pools.ts";
 import { fileFolder } from "../../settings/setting-types.ts";
 import type { CatalogDeps } from "./catalog-deps.ts";
+import { trustedProxiesOf } from "./catalog-entry.ts";
 import type { Litestream } from "./litestream.ts";
 import { containerSecurity, dataVolume, secretsOf, userId } from "./pod-parts.ts";
 
@@ -145,6 +146,7 @@ function environment(
     TILTYARD_VEND_CREDENTIALS: settings.vendCredentials ? "1" : undefined,
     TILTYARD_VEND_S3_ROLE: vendingRole,
     TILTYARD_RATE_LIMIT: settings.rateLimit?.toString(),
+    TILTYARD_TRUSTED_PROXIES: trustedProxiesOf(settings)?.toString(),
     TILTYARD_SECRETS_KEY_FILE: `${secretsKeysFolder}/${secretsKeysFile}`,
     ...cluster.services.podEnvironment,
     ...settings.environment,
