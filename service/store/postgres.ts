@@ -27,10 +27,14 @@ const idleInTransactionTimeoutMs = 15_000;
 /** The backoff after a conflict. Without randomness, the same transactions would conflict again. */
 const retries = { retries: 14, minTimeout: 2, maxTimeout: 500, factor: 2, randomize: true };
 
+/** The oldest supported major version. */
+const majorVersionMin = 14;
+
 /** Connects to PostgreSQL and migrates the schema. A lock serializes concurrent migrations. */
 export async function openPostgresStore(database: PostgresDatabase): Promise<Store> {
   const migrating = openPostgres<unknown>(database);
   try {
+    await requireVersion(migrating);
     await migrate(migrating, postgres);
   } catch (error) {
     const explained = explain(error);
@@ -47,6 +51,15 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
       idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     }),
   );
+}
+
+/** @throws Error if the server is older than the oldest supported version. */
+async function requireVersion(db: Kysely<unknown>): Promise<void> {
+  const setting = sql<{ version: string }>`select current_setting('server_version_num') as version`;
+  const { rows } = await setting.execute(db);
+  const major = Math.floor(Number(rows[0]?.version) / 10_000);
+  if (major < majorVersionMin)
+    throw new Error(`it runs PostgreSQL ${major}, and the catalog requires ${majorVersionMin} or later`);
 }
 
 /**

@@ -40,6 +40,15 @@ async function twoTables(store: Store): Promise<[number, number]> {
   });
 }
 
+test("a server that is older than PostgreSQL 14 is refused by its version", async () => {
+  const { database, url } = await newDatabase();
+  const name = new URL(url).pathname.slice(1);
+  // PostgreSQL's own settings of its version cannot be changed.
+  await runSql(url, "create function current_setting(text) returns text language sql return '130022'");
+  await runSql(url, `alter database ${name} set search_path = public, pg_catalog`);
+  await expect(openStore(database)).rejects.toThrow(/runs PostgreSQL 13, and the catalog requires 14 or later/);
+});
+
 test("a write that always conflicts is retried and finally fails with 503", async () => {
   const { database, url } = await newDatabase();
   await using store = await openStore(database);
