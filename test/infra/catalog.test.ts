@@ -71,6 +71,13 @@ describe("the catalog's pods", () => {
     expect([...ofStack, ...furtherVariables].toSorted()).toEqual(settingNames.toSorted());
   });
 
+  test.each(["sqlite", { url: "postgres://u:p@db/t" }])("start anew with another identity on %j", async (database) => {
+    const identity = { "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/catalog" };
+    const stack = await withCatalog({ database }, { serviceAccountAnnotations: identity });
+    const [workload] = [...stack.all(setType), ...stack.all(deploymentType)].filter(({ name }) => name === "catalog");
+    expect(workload?.inputs.spec.template.metadata.annotations).toEqual(identity);
+  });
+
   test("accept further settings of the catalog", async () => {
     const environment = { TILTYARD_DROP_RETENTION: "7d", TILTYARD_OPEN_JOBS_PER_PRINCIPAL: 50 };
     const stack = await withCatalog({ environment });

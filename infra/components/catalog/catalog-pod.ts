@@ -1,6 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { catalogContainer, catalogPort } from "@tiltyard/platform";
+import { catalogContainer, catalogLabels, catalogPort } from "@tiltyard/platform";
 import { placedOn } from "../../node-pools.ts";
 import { fileFolder } from "../../settings/setting-types.ts";
 import type { CatalogDeps } from "./catalog-deps.ts";
@@ -14,6 +14,8 @@ const stopSeconds = 40;
 export interface CatalogPodArgs {
   readonly image: pulumi.Input<string>;
   readonly serviceAccount: pulumi.Input<string>;
+  /** The annotations of the service account with the identity in the cloud. */
+  readonly identity: pulumi.Input<Record<string, string>>;
   /** The name of the secret with further variables. */
   readonly secret: pulumi.Input<string>;
   /** The name of the secret with the keys of the secrets of Functions. */
@@ -60,6 +62,14 @@ export function baseContainer(deps: CatalogDeps, args: CatalogPodArgs) {
       limits: { memory: resources.memory },
     },
   };
+}
+
+/**
+ * Returns the metadata of the catalog's pods. On most clouds, pods receive the identity of their account when they are
+ * created, so another identity must create new ones.
+ */
+export function catalogPodMetadata({ identity }: CatalogPodArgs) {
+  return { labels: catalogLabels, annotations: identity };
 }
 
 /** Returns the pod of the catalog. Only its volumes depend on the kind of the database. */

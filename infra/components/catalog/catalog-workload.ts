@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { catalogLabels } from "@tiltyard/platform";
 import { type CatalogDeps, type Child, metadataOf, podsServiceName } from "./catalog-deps.ts";
 import { createMove } from "./catalog-move.ts";
-import { type CatalogPodArgs, catalogPodSpec } from "./catalog-pod.ts";
+import { type CatalogPodArgs, catalogPodMetadata, catalogPodSpec } from "./catalog-pod.ts";
 import { afterVolume, beforeSqlite, createVolume } from "./catalog-volume.ts";
 import { dataVolume } from "./pod-parts.ts";
 
@@ -68,7 +68,7 @@ function createStatefulSet(
         podManagementPolicy: "Parallel",
         selector: { matchLabels: catalogLabels },
         template: {
-          metadata: { labels: catalogLabels },
+          metadata: catalogPodMetadata(pod),
           spec: {
             ...spec,
             volumes: [...spec.volumes, { name: dataVolume.name, persistentVolumeClaim: { claimName } }],
@@ -90,7 +90,7 @@ function createDeployment(name: string, deps: CatalogDeps, pod: CatalogPodArgs, 
         selector: { matchLabels: catalogLabels },
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
         template: {
-          metadata: { labels: catalogLabels },
+          metadata: catalogPodMetadata(pod),
           spec: {
             ...catalogPodSpec(deps, pod),
             topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({

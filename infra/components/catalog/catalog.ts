@@ -111,6 +111,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
     const pod = {
       image: this.image,
       serviceAccount: createServiceAccount(name, deps, identity, child),
+      identity: identity.annotations,
       vendingRole: settings.vendCredentials ? cluster.services.createVendingRole(identity) : undefined,
       secret: createSecret(name, deps, this, databaseUrl, child),
       secretsKeys: settings.secretsKeySecret ?? createSecretsKeys(name, deps, this, child),
