@@ -149,11 +149,12 @@ describeOnOurs("the objects of a stack", "resource definitions of other software
 /** The definitions of which a stack has objects. An API server needs many seconds for each one, so all others are omitted. */
 const kinds: readonly string[] = ["HTTPRoute", "ResourceFlavor", "ClusterQueue", "LocalQueue", "PodMonitor"];
 
-/** Reports whether a resource is an object. Only GKE serves the kind of its health check. */
+/** Kinds of load balancers that only GKE serves. */
+const ofGoogle = /^kubernetes:(networking\.gke\.io|cloud\.google\.com)\//;
+
+/** Reports whether a resource is an object that the API server knows. */
 function isObject(type: string): boolean {
-  return (
-    type.startsWith("kubernetes:") && !type.startsWith("kubernetes:helm.sh/") && !type.endsWith(":HealthCheckPolicy")
-  );
+  return type.startsWith("kubernetes:") && !type.startsWith("kubernetes:helm.sh/") && !ofGoogle.test(type);
 }
 
 /** Returns the object with a name. Pulumi's provider also names objects without one. */

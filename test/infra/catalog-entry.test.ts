@@ -36,6 +36,25 @@ describe("the ingress of a catalog", () => {
     expect(spec).toMatchObject({ ingressClassName: "alb", tls: [{ hosts: [host] }] });
   });
 
+  test.each([
+    ["eks", "alb", "alb.ingress.kubernetes.io/load-balancer-attributes", "idle_timeout.timeout_seconds=3600"],
+    ["existing", "nginx", "nginx.ingress.kubernetes.io/proxy-read-timeout", "3600"],
+    ["existing", "nginx", "nginx.ingress.kubernetes.io/proxy-send-timeout", "3600"],
+  ])("lets requests last an hour on %s with %s: %s", async (variant, className, annotation, value) => {
+    const { one } = await withCatalog(variant, { ingress: { host, className, tlsSecret: "tls" } });
+    expect(one(ingressType).inputs.metadata.annotations).toHaveProperty([annotation], value);
+  });
+
+  test.each(["gce", "gce-internal"])("lets requests last an hour on GKE with %s", async (className) => {
+    const { one } = await withCatalog("gke", { ingress: { host, className, tlsSecret: "tls" } });
+    const { metadata, spec } = one("kubernetes:cloud.google.com/v1:BackendConfig").inputs;
+    expect(spec).toEqual({ timeoutSec: 3600 });
+    expect(one(serviceType, "catalog").inputs.metadata.annotations).toHaveProperty(
+      ["cloud.google.com/backend-config"],
+      JSON.stringify({ default: metadata.name }),
+    );
+  });
+
   test("has the annotations of the settings in place of its own", async () => {
     const annotations = { "alb.ingress.kubernetes.io/target-type": "instance" };
     const { one } = await withCatalog("eks", { ingress: { host, className: "alb", annotations } });
@@ -96,12 +115,16 @@ describe("the route of a catalog", () => {
     expect(from).toContainEqual({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "gateways" } } });
   });
 
-  test("has a health check that the catalog answers, and Gateway API, on GKE", async () => {
+  test("has a health check that the catalog answers, requests of an hour, and Gateway API, on GKE", async () => {
     const { one } = await withCatalog("gke", { gateway });
     expect(one("gcp:container/cluster:Cluster").inputs.gatewayApiConfig).toEqual({ channel: "CHANNEL_STANDARD" });
     expect(one("kubernetes:networking.gke.io/v1:HealthCheckPolicy").inputs.spec).toMatchObject({
       default: { config: { httpHealthCheck: { requestPath: "/health/ready" } } },
       targetRef: { kind: "Service", name: "tiltyard-catalog" },
+    });
+    expect(one("kubernetes:networking.gke.io/v1:GCPBackendPolicy").inputs.spec).toEqual({
+      default: { timeoutSec: 3600 },
+      targetRef: { group: "", kind: "Service", name: "tiltyard-catalog" },
     });
     const [{ from }] = one(policyType, "catalog").inputs.spec.ingress;
     expect(from).toContainEqual({ ipBlock: { cidr: "35.191.0.0/16" } });

@@ -7,6 +7,12 @@ import { type CatalogDeps, type Child, metadataOf } from "./catalog-deps.ts";
 const healthPath = "/health/ready";
 
 /**
+ * The longest change of rows, in seconds. By default, Google's load balancers end each request after 30 seconds, and others
+ * a connection without data after 60. A request without its client commits nothing.
+ */
+const longestRequestSeconds = 3600;
+
+/**
  * The annotation with the class of GKE's controller, which has no IngressClass and ignores an ingress that specifies a
  * class.
  */
@@ -23,11 +29,12 @@ interface Controller {
   readonly trustedProxies?: number;
 }
 
-/**
- * Requests endpoint groups, by which Google's load balancers call pods. GKE adds this annotation itself, but not in a shared
- * VPC and not with Calico's network policies, where its controller refuses a service without node ports.
- */
-const serviceAnnotations = { "cloud.google.com/neg": '{"ingress":true}' };
+const serviceAnnotations = {
+  // Load balancers of Google call pods by endpoint groups. GKE adds this annotation itself, but not in a shared VPC and not
+  // with Calico's network policies, where its controller refuses a service without node ports.
+  "cloud.google.com/neg": '{"ingress":true}',
+  "cloud.google.com/backend-config": JSON.stringify({ default: catalogName }),
+};
 
 /** The controllers by ingress class. */
 const controllers: Readonly<Record<string, Controller>> = {
@@ -40,6 +47,7 @@ const controllers: Readonly<Record<string, Controller>> = {
       "alb.ingress.kubernetes.io/target-type": "ip",
       "alb.ingress.kubernetes.io/listen-ports": '[{"HTTPS":443}]',
       "alb.ingress.kubernetes.io/healthcheck-path": healthPath,
+      "alb.ingress.kubernetes.io/load-balancer-attributes": `idle_timeout.timeout_seconds=${longestRequestSeconds}`,
     },
     trustedProxies: 1,
   },
@@ -48,6 +56,8 @@ const controllers: Readonly<Record<string, Controller>> = {
       // The catalog itself limits bodies, while the controller would reject rows of more than a megabyte.
       "nginx.ingress.kubernetes.io/proxy-body-size": "0",
       "nginx.ingress.kubernetes.io/proxy-request-buffering": "off",
+      "nginx.ingress.kubernetes.io/proxy-read-timeout": String(longestRequestSeconds),
+      "nginx.ingress.kubernetes.io/proxy-send-timeout": String(longestRequestSeconds),
     },
   },
 };
@@ -94,6 +104,17 @@ function createIngress(
   const isGce = gceClasses.includes(className);
   // GKE's controller looks up the secret of each entry, and fails at one without a secret.
   const hasTls = tlsSecret !== undefined || !isGce;
+  if (isGce)
+    new kubernetes.apiextensions.CustomResource(
+      `${name}-backend`,
+      {
+        apiVersion: "cloud.google.com/v1",
+        kind: "BackendConfig",
+        metadata: metadataOf(deps),
+        spec: { timeoutSec: longestRequestSeconds },
+      },
+      child,
+    );
   new kubernetes.networking.v1.Ingress(
     name,
     {
@@ -131,17 +152,18 @@ function createRoute(
     child,
   );
   if (!deps.cluster.services.hasGkeGateways) return;
-  new kubernetes.apiextensions.CustomResource(
-    `${name}-health-check`,
-    {
-      apiVersion: "networking.gke.io/v1",
-      kind: "HealthCheckPolicy",
-      metadata,
-      spec: {
-        default: { config: { type: "HTTP", httpHealthCheck: { requestPath: healthPath } } },
-        targetRef: { group: "", kind: "Service", name: catalogName },
-      },
+  const targetRef = { group: "", kind: "Service", name: catalogName };
+  const policies = {
+    HealthCheckPolicy: {
+      suffix: "health-check",
+      settings: { config: { type: "HTTP", httpHealthCheck: { requestPath: healthPath } } },
     },
-    child,
-  );
+    GCPBackendPolicy: { suffix: "backend", settings: { timeoutSec: longestRequestSeconds } },
+  };
+  for (const [kind, { suffix, settings }] of Object.entries(policies))
+    new kubernetes.apiextensions.CustomResource(
+      `${name}-${suffix}`,
+      { apiVersion: "networking.gke.io/v1", kind, metadata, spec: { default: settings, targetRef } },
+      child,
+    );
 }
