@@ -93,6 +93,11 @@ describe("a customer's key on AWS", () => {
 describe("a customer's key on Google Cloud", () => {
   const stack = deployed("gke", { encryptionKey: googleKey, catalog: { database: "postgres" } });
 
+  test("no longer encrypts the secrets of Kubernetes when the setting is removed", async () => {
+    const { inputs } = (await deployed("gke")).one("gcp:container/cluster:Cluster");
+    expect(inputs.databaseEncryption).toEqual({ state: "DECRYPTED" });
+  });
+
   test("encrypts the bucket, disks, volumes, the database and the secrets of Kubernetes", async () => {
     const { one, all } = await stack;
     expect(one("gcp:storage/bucket:Bucket").inputs.encryption).toEqual({ defaultKmsKeyName: googleKey });
@@ -158,6 +163,11 @@ describe("tags", () => {
     }
     const { configurationValues } = one("aws:eks/addon:Addon", "ebs").inputs;
     expect(JSON.parse(configurationValues).controller.extraVolumeTags).toEqual({ team: "ml" });
+  });
+
+  test("are removed from new volumes on AWS when they are removed from the provider", async () => {
+    const { configurationValues } = (await deployed("eks")).one("aws:eks/addon:Addon", "ebs").inputs;
+    expect(JSON.parse(configurationValues)).toEqual({ controller: { extraVolumeTags: {} } });
   });
 
   test("are those of the provider also on resources that Google creates", async () => {

@@ -206,7 +206,7 @@ const keyMemberType = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember";
 const keyUsers: Readonly<Record<string, (each: Wanted) => boolean>> = {
   storage: ({ inputs }) => inputs.encryption?.defaultKmsKeyName !== undefined,
   compute: ({ inputs }) => inputs.nodeConfig?.bootDiskKmsKey !== undefined,
-  container: ({ inputs }) => inputs.databaseEncryption !== undefined,
+  container: ({ inputs }) => inputs.databaseEncryption?.state === "ENCRYPTED",
   sqladmin: ({ inputs }) => inputs.encryptionKeyName !== undefined,
 };
 

@@ -67,7 +67,7 @@ export function createVolumes(name: string, deps: AddonDeps) {
       createAddon(
         name,
         "aws-ebs-csi-driver",
-        { serviceAccountRoleArn: role.arn, preserve: true, ...taggingVolumes(tags) },
+        { serviceAccountRoleArn: role.arn, preserve: true, configurationValues: taggingVolumes(tags) },
         deps,
         nodes,
       ),
@@ -97,10 +97,12 @@ export function createVolumes(name: string, deps: AddonDeps) {
   };
 }
 
-/** Returns the setting that tags new volumes. The driver creates them without the tags of the stack by default. */
-function taggingVolumes(tags: Readonly<Record<string, string>>) {
-  if (Object.keys(tags).length === 0) return {};
-  return { configurationValues: JSON.stringify({ controller: { extraVolumeTags: tags } }) };
+/**
+ * Returns the setting that tags new volumes. The driver creates them without the tags of the stack by default, and the
+ * provider keeps the tags of the last `up` without the setting.
+ */
+function taggingVolumes(tags: Readonly<Record<string, string>>): string {
+  return JSON.stringify({ controller: { extraVolumeTags: tags } });
 }
 
 /** Returns the default version of an add-on for a version of Kubernetes. */

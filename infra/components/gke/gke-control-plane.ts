@@ -76,7 +76,8 @@ export function createControlPlane(
       // The default pool has one node in each zone for some minutes. Their disks must fit the SSD quota of a new
       // project.
       nodeConfig: { ...nodeDefaults(nodeEmail), diskType: "pd-standard", diskSizeGb: 30 },
-      ...(key !== undefined && { databaseEncryption: { state: "ENCRYPTED", keyName: key } }),
+      // Without this option, the provider would keep the key of the last `up`.
+      databaseEncryption: key === undefined ? { state: "DECRYPTED" } : { state: "ENCRYPTED", keyName: key },
       deletionProtection: config.deletionProtection,
     },
     {
