@@ -44,3 +44,8 @@ describe("the workflows", () => {
     );
   });
 });
+
+test("a preview does not cancel an update that waits for another one", () => {
+  const { concurrency, jobs } = parse(readFileSync("examples/deploy-workflow.yml", "utf8"));
+  expect([concurrency, jobs.preview.concurrency, jobs.up.concurrency]).toEqual([undefined, undefined, "tiltyard-prod"]);
+});
