@@ -2,8 +2,8 @@
 import type * as pulumi from "@pulumi/pulumi";
 import { findEksAccount } from "./components/eks/eks-account.ts";
 import { EksCluster } from "./components/eks/eks-cluster.ts";
-import { findControlPlaneLogs } from "./components/eks/eks-control-plane.ts";
 import { findEksZones } from "./components/eks/eks-zones.ts";
+import { findLogGroups } from "./components/eks/log-groups.ts";
 import { type EksConfig, withoutPools } from "./config.ts";
 import { configOfArgs, type OwnClusterArgs, type Setting } from "./own-clusters.ts";
 
@@ -37,12 +37,12 @@ export async function createEksCluster(
 
 /** Creates the cluster of a stack. @returns It, and the configuration with the pools that the region offers. */
 export async function createEks(name: string, given: EksConfig, options?: pulumi.ComponentResourceOptions) {
-  const [account, zones, hasLogs] = await Promise.all([
+  const [account, zones, logGroups] = await Promise.all([
     findEksAccount(given),
     findEksZones(given),
-    findControlPlaneLogs(given),
+    findLogGroups(given),
   ]);
   const missing = [...zones.pools].flatMap(([pool, its]) => (its.length === 0 ? [pool] : []));
   const config = withoutPools(given, missing);
-  return { config, cluster: new EksCluster(name, { config, account, zones, hasLogs }, options) };
+  return { config, cluster: new EksCluster(name, { config, account, zones, logGroups }, options) };
 }

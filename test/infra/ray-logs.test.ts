@@ -54,6 +54,15 @@ describe("logs of Ray", () => {
     expect(one("aws:eks/addon:Addon", "container-logs").dependencies).toContain(group?.urn);
   });
 
+  test("are kept in the group that the agent created again after the last stack", async () => {
+    const { all } = await deployed("eks", { rayLogs: true, clusterName: "again" });
+    const adopted = all("aws:cloudwatch/logGroup:LogGroup").filter(({ importId }) => importId !== "");
+    expect(adopted.map(({ importId }) => importId)).toEqual([
+      "/aws/eks/again/cluster",
+      "/aws/containerinsights/again/application",
+    ]);
+  });
+
   test("are kept by Google on GKE, which collects what containers print", async () => {
     const { one } = await deployed("gke", { rayLogs: true });
     expect(one("gcp:container/cluster:Cluster").inputs.loggingConfig.enableComponents).toContain("WORKLOADS");

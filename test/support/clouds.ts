@@ -130,7 +130,9 @@ const answers: Readonly<Record<string, Values | ((inputs: Values, region: string
   }),
   "aws:ssm/getParameter:getParameter": ({ name }) => ({ value: `release of ${name}` }),
   "aws:cloudwatch/getLogGroups:getLogGroups": ({ logGroupNamePrefix }) => ({
-    logGroupNames: logGroupNamePrefix === "/aws/eks/again/cluster" ? [logGroupNamePrefix] : [],
+    logGroupNames: ["/aws/eks/again/cluster", "/aws/containerinsights/again/application"].filter((name) =>
+      name.startsWith(String(logGroupNamePrefix)),
+    ),
   }),
   "aws:index/getCallerIdentity:getCallerIdentity": (_, region) => ({
     accountId: "123456789012",

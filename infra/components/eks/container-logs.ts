@@ -1,6 +1,6 @@
-import * as aws from "@pulumi/aws";
 import { type AddonDeps, createAddon } from "./eks-addons.ts";
 import { createRole } from "./iam-role.ts";
+import { agentLogs, createLogGroup, type LogGroups } from "./log-groups.ts";
 import type { NodeGroup } from "./node-group.ts";
 import { trustServiceAccount } from "./policies.ts";
 
@@ -12,16 +12,19 @@ const logKinds = ["application", "dataplane", "host"] as const;
  * Creates CloudWatch's agent, which stores the output of containers, because EKS itself does not. The log groups are
  * created here because the agent would create them without a retention period.
  */
-export function createContainerLogs(name: string, deps: AddonDeps, groups: readonly NodeGroup[]): void {
-  const { config, account, oidcProvider, parent } = deps;
+export function createContainerLogs(
+  name: string,
+  deps: AddonDeps & { readonly logGroups: LogGroups },
+  groups: readonly NodeGroup[],
+): void {
+  const { config, account, oidcProvider, logGroups, parent } = deps;
   if (!config.rayLogs) return;
-  const logs = logKinds.map(
-    (kind) =>
-      new aws.cloudwatch.LogGroup(
-        kind === "application" ? name : `${name}-${kind}`,
-        { name: `/aws/containerinsights/${config.clusterName}/${kind}`, retentionInDays: logDays },
-        { parent },
-      ),
+  const logs = logKinds.map((kind) =>
+    createLogGroup(
+      kind === "application" ? name : `${name}-${kind}`,
+      { name: `${agentLogs(config)}${kind}`, retentionInDays: logDays, existing: logGroups },
+      parent,
+    ),
   );
   const { role, policies } = createRole(
     name,

@@ -16,6 +16,7 @@ import { adoptedNetwork, type EksNetwork } from "./eks-network.ts";
 import { createAdminRole, createClientRole, createNodeRole, createTeamRole, type RoleDeps } from "./eks-roles.ts";
 import { EksServices } from "./eks-services.ts";
 import type { EksZones } from "./eks-zones.ts";
+import type { LogGroups } from "./log-groups.ts";
 import { createNodeGroups } from "./node-groups.ts";
 import { Vpc } from "./vpc.ts";
 
@@ -23,7 +24,8 @@ export interface EksClusterArgs {
   readonly config: EksConfig;
   readonly account: EksAccount;
   readonly zones: EksZones;
-  readonly hasLogs: boolean;
+  /** The log groups that exist, according to {@link findLogGroups}. */
+  readonly logGroups: LogGroups;
 }
 
 /** An EKS cluster with private nodes, its network, node groups, add-ons, bucket and roles. */
@@ -41,20 +43,22 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly #name: string;
   readonly #config: EksConfig;
   readonly #zones: EksZones;
+  readonly #logGroups: LogGroups;
   readonly #vpc: EksNetwork;
   readonly #cluster: eks.Cluster;
   readonly #deps: RoleDeps;
 
   constructor(name: string, args: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
     super("tiltyard:infra:EksCluster", name, {}, options);
-    const { config, account, zones, hasLogs } = args;
+    const { config, account, zones, logGroups } = args;
     this.#name = name;
     this.#config = config;
     this.#zones = zones;
+    this.#logGroups = logGroups;
     this.coreSelector = config.nodeSelectors.core;
     this.architecture = config.architectures.core;
     this.#vpc = this.#createNetwork();
-    this.#cluster = createControlPlane(name, { config, vpc: this.#vpc, hasLogs }, this);
+    this.#cluster = createControlPlane(name, { config, vpc: this.#vpc, logGroups }, this);
     const { name: clusterName, arn: clusterArn } = this.#cluster.eksCluster;
     this.#deps = { parent: this, config, account, clusterName, clusterArn };
     this.services = this.#createServices();
@@ -120,7 +124,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
     const storageClass = volumes.createClass(driver);
     createDns(`${name}-coredns`, addons, groups);
     createNodeMonitoring(`${name}-node-monitoring`, addons, groups);
-    createContainerLogs(`${name}-container-logs`, addons, groups);
+    createContainerLogs(`${name}-container-logs`, { ...addons, logGroups: this.#logGroups }, groups);
     createDevicePlugin(`${name}-nvidia`, addons, groups);
     const autoscaler = createAutoscaler(`${name}-autoscaler`, addons, groups);
     return [...groups, driver, storageClass, ...autoscaler];

@@ -1,4 +1,3 @@
-import * as aws from "@pulumi/aws";
 import * as eks from "@pulumi/eks";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksConfig } from "../../config.ts";
@@ -6,6 +5,7 @@ import { openNetworks } from "../../settings/network-settings.ts";
 import { versions } from "../../versions.ts";
 import { addonVersion } from "./eks-addons.ts";
 import type { EksNetwork } from "./eks-network.ts";
+import { controlPlaneLogs, createLogGroup, type LogGroups } from "./log-groups.ts";
 
 /** The retention of the control plane's logs in days. EKS itself would create a log group without a limit. */
 const logDays = 90;
@@ -13,22 +13,7 @@ const logDays = 90;
 export interface ControlPlaneArgs {
   readonly config: EksConfig;
   readonly vpc: EksNetwork;
-  /** Reports whether the log group exists, according to {@link findControlPlaneLogs}. */
-  readonly hasLogs: boolean;
-}
-
-/**
- * Looks up the log group of the control plane. EKS writes its last lines after a stack has deleted the group, which
- * creates it again; the next stack adopts it.
- */
-export async function findControlPlaneLogs(config: EksConfig): Promise<boolean> {
-  const name = logGroupName(config);
-  const { logGroupNames } = await aws.cloudwatch.getLogGroups({ logGroupNamePrefix: name });
-  return logGroupNames.includes(name);
-}
-
-function logGroupName({ clusterName }: EksConfig): string {
-  return `/aws/eks/${clusterName}/cluster`;
+  readonly logGroups: LogGroups;
 }
 
 /**
@@ -39,14 +24,14 @@ function logGroupName({ clusterName }: EksConfig): string {
  */
 export function createControlPlane(
   name: string,
-  { config, vpc, hasLogs }: ControlPlaneArgs,
+  { config, vpc, logGroups }: ControlPlaneArgs,
   parent: pulumi.Resource,
 ): eks.Cluster {
   const { network, clusterName, credentials, kubernetesVersion = versions.kubernetes } = config;
-  const logs = new aws.cloudwatch.LogGroup(
+  const logs = createLogGroup(
     `${name}-logs`,
-    { name: logGroupName(config), retentionInDays: logDays },
-    { parent, ...(hasLogs && { import: logGroupName(config) }) },
+    { name: controlPlaneLogs(config), retentionInDays: logDays, existing: logGroups },
+    parent,
   );
   return new eks.Cluster(
     name,
