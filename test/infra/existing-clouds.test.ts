@@ -17,16 +17,17 @@ describe("an EKS cluster outside of the stack", () => {
     expect(outputs.bucketUri).toBe("s3://existing-bucket-1234567");
   });
 
-  test("may have a name that buckets and repositories cannot have", async () => {
-    const { one, outputs, resources } = await deployed("existing-eks", {
-      clusterName: "Prod__1_",
-      catalog: { litestream: true },
-    });
-    expect(outputs.clusterName).toBe("Prod__1_");
-    expect(one("docker-build:index:Image", "catalog-image").inputs.tags[0]).toContain("/prod-1/tiltyard-catalog");
-    const buckets = resources.filter(({ type }) => type === "aws:s3/bucket:Bucket");
-    expect(buckets.map(({ inputs }) => inputs.bucketPrefix)).toEqual(["prod-1-", "prod-1-backups-"]);
-  });
+  test.each(["Prod__1_", "prod--1-"])(
+    "may have the name %s, which buckets and repositories cannot have",
+    async (clusterName) => {
+      const catalog = { litestream: true };
+      const { one, outputs, resources } = await deployed("existing-eks", { clusterName, catalog });
+      expect(outputs.clusterName).toBe(clusterName);
+      expect(one("docker-build:index:Image", "catalog-image").inputs.tags[0]).toContain("/prod-1/tiltyard-catalog");
+      const buckets = resources.filter(({ type }) => type === "aws:s3/bucket:Bucket");
+      expect(buckets.map(({ inputs }) => inputs.bucketPrefix)).toEqual(["prod-1-", "prod-1-backups-"]);
+    },
+  );
 
   test("lets its pods become roles by its own provider, and Ray not use the backups", async () => {
     const issuer = "oidc.eks.eu-central-1.amazonaws.com/id/theirs";

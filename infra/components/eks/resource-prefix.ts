@@ -1,10 +1,7 @@
 /**
- * Returns the prefix of the names of buckets and repositories. The name of an existing cluster may contain capitals and
- * underscores, which those names must not contain.
+ * Returns the prefix of the names of buckets and repositories. The name of an existing cluster may contain capitals,
+ * underscores and several dashes in a row, which those names must not contain.
  */
 export function resourcePrefix({ clusterName }: { readonly clusterName: string }): string {
-  return clusterName
-    .toLowerCase()
-    .replaceAll(/-*_[-_]*/g, "-")
-    .replace(/-+$/, "");
+  return clusterName.toLowerCase().replaceAll(/[-_]+/g, "-").replace(/-$/, "");
 }
