@@ -24,6 +24,17 @@ const kubeconfigOf = (server: string) =>
 const trustOf = async (name: string) => JSON.parse((await stack).one(roleType, name).inputs.assumeRolePolicy).Statement;
 const policyOf = async (name: string) => JSON.parse((await stack).one(policyType, name).inputs.policy).Statement;
 
+test.each([
+  ["eu-central-1", "aws", "ec2.amazonaws.com"],
+  ["us-gov-west-1", "aws-us-gov", "ec2.amazonaws.com"],
+  ["cn-north-1", "aws-cn", "ec2.amazonaws.com.cn"],
+])("nodes in %s have a role that EC2 may assume", async (region, partition, service) => {
+  const clientPrincipals = [`arn:${partition}:iam::123456789012:role/ml`];
+  const { one } = await deployed("eks", { "aws:region": region, clientPrincipals });
+  const [{ Principal }] = JSON.parse(one(roleType, "eks-nodes").inputs.assumeRolePolicy).Statement;
+  expect(Principal).toEqual({ Service: service });
+});
+
 describe("administrators on EKS", () => {
   const adminPrincipals = ["arn:aws:iam::123456789012:role/team/platform-engineers", principals[0]];
   const stackOfTwo = deployed("eks", { adminPrincipals });

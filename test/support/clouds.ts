@@ -70,6 +70,7 @@ export function cloudOutputs(type: string, name: string, inputs: Values, region 
 }
 
 function partitionOf(region: string): string {
+  if (region.startsWith("cn-")) return "aws-cn";
   return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }
 

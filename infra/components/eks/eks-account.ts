@@ -8,6 +8,11 @@ export interface EksAccount {
   readonly partition: string;
 }
 
+/** Returns the domain of a partition's services. */
+export function domainOf(partition: string): string {
+  return partition === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
+}
+
 /**
  * Looks up the account and the caller that creates the stack.
  *

@@ -1,6 +1,7 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { type Upstream, upstreamOf } from "../image-names.ts";
+import { domainOf } from "./eks-account.ts";
 import type { EksServicesConfig } from "./eks-services-config.ts";
 import type { Statement } from "./policies.ts";
 import { resourcePrefix } from "./resource-prefix.ts";
@@ -26,7 +27,6 @@ export function createEksImageCache(
 ): ((image: string) => pulumi.Input<string>) | undefined {
   const { region, imageCache } = config;
   if (imageCache === undefined) return undefined;
-  const domain = partition === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   const create = (upstream: Upstream) => {
     const { url, prefix } = upstreams[upstream];
     const rule = new aws.ecr.PullThroughCacheRule(
@@ -38,7 +38,7 @@ export function createEksImageCache(
       },
       { parent },
     );
-    return pulumi.interpolate`${rule.registryId}.dkr.ecr.${region}.${domain}/${rule.ecrRepositoryPrefix}`;
+    return pulumi.interpolate`${rule.registryId}.dkr.ecr.${region}.${domainOf(partition)}/${rule.ecrRepositoryPrefix}`;
   };
   const caches = { "docker-hub": create("docker-hub"), quay: create("quay"), kubernetes: create("kubernetes") };
   return (image) => {

@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { TeamClientArgs } from "../../cluster.ts";
 import type { EksConfig } from "../../config.ts";
 import { waitUntilAuthorized } from "./authorization.ts";
-import type { EksAccount } from "./eks-account.ts";
+import { domainOf, type EksAccount } from "./eks-account.ts";
 import type { EksBucket } from "./eks-bucket.ts";
 import { importImages } from "./eks-image-cache.ts";
 import { createRole } from "./iam-role.ts";
@@ -32,7 +32,7 @@ export function createNodeRole(name: string, { account, config, clusterName, par
       partition,
       clusterName: config.clusterName,
       description: "nodes",
-      trust: trustService("ec2.amazonaws.com"),
+      trust: trustService(`ec2.${domainOf(partition)}`),
       ...(config.imageCache !== undefined && {
         policy: policyOf(importImages({ partition, region, accountId, clusterName: config.clusterName })),
       }),
