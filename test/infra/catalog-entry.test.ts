@@ -55,6 +55,16 @@ describe("the ingress of a catalog", () => {
     );
   });
 
+  test("replaces a pod behind a load balancer of AWS when the next one receives requests", async () => {
+    const label = "elbv2.k8s.aws/pod-readiness-gate-inject";
+    const labelsOf = async (className: string) => {
+      const { one } = await withCatalog("eks", { ingress: { host, className, tlsSecret: "tls" } });
+      return one("kubernetes:core/v1:Namespace", "catalog").inputs.metadata.labels;
+    };
+    expect(await labelsOf("alb")).toHaveProperty([label], "enabled");
+    expect(await labelsOf("nginx")).not.toHaveProperty([label]);
+  });
+
   test("has the annotations of the settings in place of its own", async () => {
     const annotations = { "alb.ingress.kubernetes.io/target-type": "instance" };
     const { one } = await withCatalog("eks", { ingress: { host, className: "alb", annotations } });

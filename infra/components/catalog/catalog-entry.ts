@@ -25,6 +25,8 @@ interface Controller {
   readonly annotations: Readonly<Record<string, string>>;
   /** The annotations of the service. */
   readonly serviceAnnotations?: Readonly<Record<string, string>>;
+  /** The labels of the catalog's namespace. */
+  readonly namespaceLabels?: Readonly<Record<string, string>>;
   /** The number of addresses that the load balancer adds to `X-Forwarded-For`; undefined where it is not certain. */
   readonly trustedProxies?: number;
 }
@@ -49,6 +51,8 @@ const controllers: Readonly<Record<string, Controller>> = {
       "alb.ingress.kubernetes.io/healthcheck-path": healthPath,
       "alb.ingress.kubernetes.io/load-balancer-attributes": `idle_timeout.timeout_seconds=${longestRequestSeconds}`,
     },
+    // A new pod is ready when the load balancer has found it healthy. GKE's controller needs no label for that.
+    namespaceLabels: { "elbv2.k8s.aws/pod-readiness-gate-inject": "enabled" },
     trustedProxies: 1,
   },
   nginx: {
@@ -75,6 +79,11 @@ type CatalogEntrySettings = Pick<CatalogSettings, "ingress">;
 /** Returns the annotations of the catalog's service. */
 export function serviceAnnotationsOf(settings: CatalogEntrySettings): Readonly<Record<string, string>> {
   return controllerOf(settings)?.serviceAnnotations ?? {};
+}
+
+/** Returns the labels of the catalog's namespace. */
+export function namespaceLabelsOf(settings: CatalogEntrySettings): Readonly<Record<string, string>> {
+  return controllerOf(settings)?.namespaceLabels ?? {};
 }
 
 /** The attribute of a load balancer on AWS that determines `X-Forwarded-For`. */

@@ -11,6 +11,7 @@ import { createNamespace } from "../namespace.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
 import { createCatalogAccess } from "./catalog-access.ts";
 import { type CatalogDeps, type CatalogOptions, type Child, metadataOf } from "./catalog-deps.ts";
+import { namespaceLabelsOf } from "./catalog-entry.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
 import { secretsKeysFile } from "./catalog-pod.ts";
@@ -99,7 +100,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
     const enforce = "restricted";
     const ownNamespace = createNamespace(
       name,
-      { ...deps, enforce, denied: ["Ingress", "Egress"], deleteNamespace },
+      { ...deps, enforce, denied: ["Ingress", "Egress"], deleteNamespace, labels: namespaceLabelsOf(settings) },
       this,
     );
     const child = { parent: this, provider: cluster.kubernetes, dependsOn: [ownNamespace, ...platform.priorities] };
