@@ -22,12 +22,13 @@ export interface TableState extends Seen {
 /** Returns the state of the latest version. @throws CatalogError TableVersionNotFound, Unsupported */
 export async function stateOf(deps: CommitDeps, table: TableRecord): Promise<TableState> {
   const latest = await requireVersion(deps, { table, branch: mainBranch }, undefined);
-  return readManifest(deps, table, latest, ({ columnMetadata: columns, fragments, highestFragment }) => {
+  return readManifest(deps, table, latest, async (manifest) => {
+    const { columnMetadata: columns, highestFragment } = manifest;
     const intervals = [...columns].map(([name, metadata]) => [name, refreshIntervalOf(metadata)] as const);
     return {
       version: latest.version,
       fragment: highestFragment,
-      fragments,
+      fragments: await manifest.readFragments(),
       autoBackfill: autoBackfillColumns(columns),
       refreshIntervals: new Map(intervals.flatMap(([name, each]) => (each === undefined ? [] : [[name, each]]))),
     };

@@ -48,17 +48,17 @@ export async function readContent({ storage }: Pick<CommitDeps, "storage">, { lo
   const objects = await storage.at(location);
   return parseManifest(
     (bytesMax) => objects.read(key, bytesMax),
-    (found) => {
-      const manifest = parsed(found?.bytes ?? new Uint8Array(), name);
+    async (found) => {
+      const manifest = await parsed(found?.bytes ?? new Uint8Array(), name);
       return { foreign: foreignBasesIn(manifest, location), zoned: zonedColumnsOf(manifest) };
     },
   );
 }
 
 /** Parses a manifest that a client wrote. @throws CatalogError InvalidInput */
-export function parsed(file: Uint8Array, name: string): Manifest {
+export async function parsed(file: Uint8Array, name: string): Promise<Manifest> {
   try {
-    return new Manifest(file);
+    return await Manifest.read(file);
   } catch (cause) {
     throw new CatalogError("InvalidInput", `the manifest ${name} cannot be parsed`, { cause });
   }

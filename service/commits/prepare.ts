@@ -73,9 +73,9 @@ export async function prepareVersion(
   const [staged, latest] = await Promise.all([
     parseManifest(
       (bytesMax) => objects.persist(`${versionsFolder(location, branch)}/${names.committedName}`, bytesMax),
-      (found) => {
+      async (found) => {
         if (found === undefined) return undefined;
-        const manifest = parsed(found.bytes, names.committedName);
+        const manifest = await parsed(found.bytes, names.committedName);
         if (metadataBytesMax !== undefined) requireMetadataWithin(manifest, metadataBytesMax);
         return {
           identity: found.identity,

@@ -144,7 +144,7 @@ export async function readManifest<Result>(
 ): Promise<Result> {
   const objects = await storage.at(location);
   const read = (bytesMax: number) => readPlaced(objects, { location, record }, bytesMax);
-  return parseManifest(read, (file) => parse(new Manifest(file)), limits);
+  return parseManifest(read, async (file) => parse(await Manifest.read(file)), limits);
 }
 
 /** Reads the manifest of a placed version. @throws CatalogError ConcurrentModification, TooLargeError */

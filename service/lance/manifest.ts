@@ -1,6 +1,17 @@
+import { setImmediate } from "node:timers/promises";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { z } from "zod";
-import { type Field, messages, readable, readFields, text, uint, unsupported } from "./protobuf.ts";
+import {
+  asUnsupported,
+  eachField,
+  type Field,
+  messages,
+  readable,
+  readFields,
+  text,
+  uint,
+  unsupported,
+} from "./protobuf.ts";
 
 /** The field numbers in the messages of Lance's `file.proto` and `table.proto`. */
 export const ofManifest = {
@@ -40,6 +51,15 @@ const stableRowIds = 2n;
 const depthMax = 16;
 /** The maximum number of folders with files of a version. Each request for its rows looks up their owners. */
 const basesMax = 1_000;
+/** The maxima of a manifest. One with more is forged: a file has a hundred bytes, and a request waits for its schema. */
+const fragmentsMax = 5_000_000;
+const listedFragmentsMax = 500_000;
+const schemaFieldsMax = 100_000;
+const metadataMax = 100_000;
+/** The number of fields that are read within some milliseconds. Other requests run between these steps. */
+const stepFields = 10_000;
+/** The maximum number of fields of a section in which the transaction is looked for. */
+const sectionFieldsMax = 10_000;
 /** The maximum number of sections. Lance writes three: the indices, the transaction and the manifest. */
 const sectionsMax = 16;
 /** The length of the footer: the position of the manifest, the version of the file format and the magic bytes. */
@@ -54,9 +74,9 @@ export interface Fragment {
 }
 
 /**
- * A manifest with any number of fragments, which is read in one pass. Sections before the manifest are ignored, as Lance
- * ignores them. A file of another format has no base paths, rows, operation and metadata of the schema; its other
- * properties, like all of a manifest that cannot be read, throw CatalogError Unsupported.
+ * A manifest, which is read in one pass. Sections before the manifest are ignored, as Lance ignores them. A file of
+ * another format has no base paths, rows, operation and metadata of the schema; its other properties, like all of a
+ * manifest that cannot be read, throw CatalogError Unsupported.
  */
 export class Manifest {
   readonly file: Uint8Array;
@@ -65,22 +85,38 @@ export class Manifest {
   readonly basePaths: readonly string[];
   /** The number of rows that are not deleted; undefined if the manifest does not have it. */
   readonly rowCount: number | undefined;
+  /** The fields except the fragments. */
   readonly #fields: readonly Field[];
 
-  constructor(file: Uint8Array) {
+  private constructor(file: Uint8Array, fields: readonly Field[], rows: number | undefined) {
     this.file = file;
     this.isLance = isLanceFile(file);
-    let rows: number | undefined = 0;
-    const addRows = (fragment: Field) => {
-      const more = rows === undefined ? undefined : rowsOf(fragment);
-      rows = more === undefined ? undefined : (rows ?? 0) + more;
-    };
-    this.#fields = readable(() => (this.isLance ? readFields(manifestIn(file), ofManifest.fragments, addRows) : []));
-    const bases = this.#fields.filter(({ number }) => number === ofManifest.basePaths);
+    this.#fields = fields;
+    const bases = fields.filter(({ number }) => number === ofManifest.basePaths);
     if (bases.length > basesMax) throw unsupported(`it names more than ${basesMax} folders`);
     this.basePaths = readable(() => bases.map(({ content }) => text(readFields(content), ofBasePath.path)));
     // A forged manifest may have any numbers.
     this.rowCount = this.isLance ? z.int().nonnegative().safeParse(rows).data : undefined;
+  }
+
+  /** Reads a manifest. Other requests run meanwhile. @throws CatalogError Unsupported */
+  static async read(file: Uint8Array): Promise<Manifest> {
+    const fields: Field[] = [];
+    let [fragments, schemaFields] = [0, 0];
+    let rows: number | undefined = 0;
+    await eachSlowly(file, (field) => {
+      if (field.number === ofManifest.fragments) {
+        if (++fragments > fragmentsMax) throw unsupported(`it has more than ${fragmentsMax} fragments`);
+        const { rows: own, deleted } = fragmentOf(field) ?? {};
+        // An old writer does not write both numbers.
+        rows = rows === undefined || own === undefined || deleted === undefined ? undefined : rows + own - deleted;
+        return;
+      }
+      if (field.number === ofManifest.fields && ++schemaFields > schemaFieldsMax)
+        throw unsupported(`its schema has more than ${schemaFieldsMax} fields`);
+      if (fields.push(field) > 2 * schemaFieldsMax) throw unsupported("it has too many fields");
+    });
+    return new Manifest(file, fields, rows);
   }
 
   get #required(): readonly Field[] {
@@ -93,7 +129,7 @@ export class Manifest {
     try {
       // The other section is a list of indices, whose field has a low number.
       const numbers = readFile(this.file).sections.flatMap(({ content }) =>
-        readFields(content).map(({ number }) => number),
+        readFields(content, sectionFieldsMax).map(({ number }) => number),
       );
       return lanceOperations[(numbers.find((number) => number >= firstOperation) ?? 0) - firstOperation];
     } catch {
@@ -111,11 +147,21 @@ export class Manifest {
   /** The metadata of each column by name. */
   get columnMetadata(): ReadonlyMap<string, Readonly<Record<string, string>>> {
     const columns = this.fields.filter(({ parentId }) => parentId < 0);
-    return readable(() => new Map(columns.map(({ name, metadata }) => [name, metadata])));
+    let left = metadataMax;
+    return readable(
+      () =>
+        new Map(
+          columns.map((column) => {
+            const metadata = column.metadataWithin(left);
+            left -= Object.keys(metadata).length;
+            return [column.name, metadata];
+          }),
+        ),
+    );
   }
 
   get schemaMetadata(): Readonly<Record<string, string>> {
-    return readable(() => mapOf(messages(this.#fields, ofManifest.schemaMetadata)));
+    return readable(() => mapOf(this.#fields, ofManifest.schemaMetadata, metadataMax));
   }
 
   /** The number of bytes of all metadata of the schema and its fields. */
@@ -140,27 +186,49 @@ export class Manifest {
     return Number(readable(() => uint(this.#required, ofManifest.maxFragmentId)) ?? -1n);
   }
 
-  /** The fragments, which may have at most as many as memory allows. */
-  get fragments(): readonly Fragment[] {
-    const number = (fields: readonly Field[], name: number) => Number(uint(fields, name) ?? 0n);
-    const all = () => messages(manifestFields(this.file), ofManifest.fragments);
-    return readable(() =>
-      Array.from(all(), (fragment) => {
-        const [deletions = []] = messages(fragment, ofFragment.deletions);
-        const rows = number(fragment, ofFragment.rows) - number(deletions, ofDeletions.count);
-        return { id: number(fragment, ofFragment.id), rows };
-      }),
-    );
+  /** The position of the section with the indices; undefined without indices. */
+  get indexSection(): number | undefined {
+    const position = readable(() => uint(this.#required, ofManifest.indexSection));
+    return position === undefined ? undefined : Number(position);
+  }
+
+  /** Reads the fragments. Other requests run meanwhile. @throws CatalogError Unsupported for more than memory allows. */
+  async readFragments(): Promise<readonly Fragment[]> {
+    const all: Fragment[] = [];
+    await eachSlowly(this.file, (field) => {
+      if (field.number !== ofManifest.fragments) return;
+      if (all.length === listedFragmentsMax) throw unsupported(`it has more than ${listedFragmentsMax} fragments`);
+      const fragment = fragmentOf(field);
+      if (fragment === undefined) throw unsupported("it cannot be read: it has an invalid fragment");
+      all.push({ id: fragment.id, rows: (fragment.rows ?? 0) - (fragment.deleted ?? 0) });
+    });
+    return all;
   }
 }
 
-/** Returns the number of rows of a fragment; undefined for a fragment of an old writer, or one that cannot be read. */
-function rowsOf(fragment: Field): number | undefined {
+/** Visits the fields of a manifest in its file, with a pause for other requests between steps. */
+async function eachSlowly(file: Uint8Array, visit: (field: Field) => void): Promise<void> {
+  if (!isLanceFile(file)) return;
+  let count = 0;
   try {
+    for (const field of eachField(manifestIn(file))) {
+      visit(field);
+      if (++count % stepFields === 0) await setImmediate();
+    }
+  } catch (cause) {
+    throw asUnsupported(cause);
+  }
+}
+
+/** Returns the id and the numbers of rows of a fragment as far as it has them; undefined for one that cannot be read. */
+function fragmentOf(fragment: Field) {
+  try {
+    let id = 0;
     let rows: number | undefined;
     let deleted: number | undefined = 0;
     eachNumber(fragment.content, (number, reader) => {
-      if (number === ofFragment.rows) rows = reader.uint32();
+      if (number === ofFragment.id) id = Number(reader.uint64());
+      else if (number === ofFragment.rows) rows = reader.uint32();
       else if (number === ofFragment.deletions) {
         deleted = undefined;
         eachNumber(reader.bytes(), (each, inner) => {
@@ -170,7 +238,7 @@ function rowsOf(fragment: Field): number | undefined {
       } else return false;
       return true;
     });
-    return rows === undefined || deleted === undefined ? undefined : rows - deleted;
+    return { id, rows, deleted };
   } catch {
     return undefined;
   }
@@ -264,8 +332,9 @@ export class SchemaField {
     this.#message = message;
   }
 
-  get metadata(): Readonly<Record<string, string>> {
-    return mapOf(messages(readFields(this.#message), ofField.metadata));
+  /** Returns the metadata. @throws CatalogError Unsupported for more than `most` entries. */
+  metadataWithin(most: number): Readonly<Record<string, string>> {
+    return mapOf(readFields(this.#message), ofField.metadata, most);
   }
 }
 
@@ -284,8 +353,12 @@ export function columnPathsOf({ fields }: Manifest): readonly string[] {
   return found.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
 }
 
-function mapOf(entries: Iterable<readonly Field[]>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Array.from(entries, (each) => [text(each, ofEntry.key), text(each, ofEntry.value)]));
+function mapOf(fields: readonly Field[], number: number, most: number): Readonly<Record<string, string>> {
+  const entries = fields.filter((field) => field.number === number);
+  if (entries.length > most) throw unsupported("it has too much metadata");
+  return Object.fromEntries(
+    Array.from(messages(entries, number), (each) => [text(each, ofEntry.key), text(each, ofEntry.value)]),
+  );
 }
 
 /** A part of the file. It follows its length, at which `start` points. */

@@ -40,27 +40,18 @@ export class Field {
   }
 }
 
-/**
- * Reads the fields of a message.
- *
- * @param visited The number of a field that is not returned but passed to `visit`, because a message may have any number
- *   of it.
- * @throws CatalogError Unsupported for more fields than memory allows.
- */
-export function readFields(message: Uint8Array, visited?: number, visit?: (field: Field) => void): readonly Field[] {
+/** Reads the fields of a message. @throws CatalogError Unsupported for more fields than memory allows, or than `most`. */
+export function readFields(message: Uint8Array, most = fieldsMax): readonly Field[] {
   const fields: Field[] = [];
   for (const field of eachField(message)) {
-    if (field.number === visited) {
-      visit?.(field);
-      continue;
-    }
-    if (fields.length === fieldsMax) throw unsupported(`a message has more than ${fieldsMax} fields`);
+    if (fields.length === most) throw unsupported(`a message has more than ${most} fields`);
     fields.push(field);
   }
   return fields;
 }
 
-function* eachField(message: Uint8Array): Generator<Field, undefined> {
+/** Reads the fields of a message one at a time. */
+export function* eachField(message: Uint8Array): Generator<Field, undefined> {
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) yield new Field(message, reader);
 }
@@ -92,8 +83,13 @@ export function readable<Result>(read: () => Result): Result {
   try {
     return read();
   } catch (cause) {
-    throw cause instanceof CatalogError ? cause : unsupported("it cannot be read", cause);
+    throw asUnsupported(cause);
   }
+}
+
+/** Returns the error of a manifest that cannot be read. */
+export function asUnsupported(cause: unknown): CatalogError {
+  return cause instanceof CatalogError ? cause : unsupported("it cannot be read", cause);
 }
 
 /** Creates the error for a manifest that this code cannot read or continue. */

@@ -78,10 +78,17 @@ async function withStats(rows: Catalog["rows"], at: VersionRequest, index: Manif
     indexUuid: uuid,
     columns,
     typeUrl,
-    indexType: /(\w+)IndexDetails$/.exec(typeUrl)?.[1]?.toUpperCase() ?? stats?.indexType ?? "",
+    indexType: indexTypeOf(typeUrl) ?? stats?.indexType ?? "",
     numSegments: segments,
     ...(stats !== null && { numIndexedRows: stats.numIndexedRows, numUnindexedRows: stats.numUnindexedRows }),
   };
+}
+
+/** Returns the type of an index such as `BTREE` for `/lance.table.BTreeIndexDetails`; undefined for other texts. */
+export function indexTypeOf(typeUrl: string): string | undefined {
+  // A pattern that may begin anywhere needs hours for the long text of a forged manifest.
+  const message = typeUrl.slice(typeUrl.lastIndexOf(".") + 1);
+  return /^(\w+)IndexDetails$/.exec(message)?.[1]?.toUpperCase();
 }
 
 function toIndexContent(index: IndexDescription) {

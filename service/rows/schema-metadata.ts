@@ -65,7 +65,7 @@ async function tryToCommit(deps: CommitDeps, change: BranchChange, metadata: Rea
   const manifest_path = `${folder}/${manifestName(version, naming_scheme)}-${uuid}`;
   const write = async (manifest: Manifest) => {
     const { file, transaction, transactionFile } = replaceSchemaMetadata(manifest.file, replaced);
-    requireMetadataWithin(new Manifest(file), metadataLimitAfter(manifest));
+    requireMetadataWithin(await Manifest.read(file), metadataLimitAfter(manifest));
     const transactionKey = `${branchFolder(table.location, branch)}/_transactions/${transactionFile}`;
     await objects.create(transactionKey, transaction);
     await objects.create(manifest_path, file);

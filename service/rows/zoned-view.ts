@@ -33,7 +33,7 @@ export function withPlainZones({ storage }: Pick<CommitDeps, "storage">, locatio
       (bytesMax) => objects.read(version.manifest_path, bytesMax),
       async (found) => {
         // The library reports that a manifest is missing.
-        if (found === undefined || zonedColumnsOf(new Manifest(found.bytes)).length === 0) return version;
+        if (found === undefined || zonedColumnsOf(await Manifest.read(found.bytes)).length === 0) return version;
         const copy = newManifestCopy(location, branch);
         copies.push(copy);
         const { plain, replaced } = removeColons(found.bytes);
