@@ -2,7 +2,7 @@ export { fieldDescriptions } from "./api-document/field-descriptions.ts";
 export type { JsonArrowDataType, JsonArrowSchema } from "./arrow.ts";
 export { arrowTypeText } from "./arrow-type-text.ts";
 export { type Backoff, backoffMs } from "./backoff.ts";
-export { type BodyBounds, bodies, numbers, sqlExpressions } from "./bounds.ts";
+export { type BodyBounds, bodies, characters, numbers, sqlExpressions } from "./bounds.ts";
 export { closest } from "./closest.ts";
 export * from "./contract.ts";
 export * from "./contracts.ts";

@@ -72,6 +72,9 @@ async function readFinished(
     : finished.filter((record) => record !== undefined);
 }
 
+/** The metadata of a version may have 256 KiB. */
+const versionsAtOnce = 25;
+
 interface VersionPageRequest extends PageRequest {
   readonly descending?: boolean | undefined;
 }
@@ -83,7 +86,7 @@ export async function readVersionRecords(deps: CommitDeps, at: TableBranch, requ
   const descending = request.descending ?? false;
   const readOnce = () =>
     readPage(
-      { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int() },
+      { name: `versions ${branch} ${descending ? "descending" : "ascending"}`, key: z.int(), atOnce: versionsAtOnce },
       request,
       (after, limit) => {
         const read = () => listVersions(deps.store.read, at, { after, limit, descending });

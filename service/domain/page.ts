@@ -14,6 +14,8 @@ export interface List<Key> {
   readonly key: z.ZodType<Key>;
   /** Accepts a key as a token too, because LanceDB's client sends the name of a table. */
   readonly takesKeys?: boolean;
+  /** The number of items that are read at once, for items that may be large. Small ones may precede them. */
+  readonly atOnce?: number;
 }
 
 /** A text in a key. Texts that no database can store are rejected. */
@@ -67,14 +69,19 @@ export async function readScannedPage<Item, Key>(
   const limit = Math.min(request.limit ?? most, most);
   // An empty token stands for the beginning, because the protocol lets it stand for "no more" in responses.
   const after = request.page_token ? readToken(list, request.page_token) : undefined;
-  const requested = Math.min(limit, most * readAtFirst);
+  const atOnce = list.atOnce ?? most;
+  const requested = Math.min(limit, most * readAtFirst, atOnce);
   let { items, next } = fitting(await read(after, requested), pageLengthMax, keyOf);
-  const mayHaveMore = next !== undefined && items.length === requested && limit > requested;
-  const left = mayHaveMore ? Math.min(limit - requested, roomFor(items)) : 0;
-  if (next !== undefined && left > 0) {
-    const rest = fitting(await read(next, left), pageLengthMax - lengthOf(items), keyOf);
-    items = [...items, ...rest.items];
+  let [length, longest] = sizesOf(items);
+  let isFull = items.length === requested;
+  while (next !== undefined && isFull && items.length < limit) {
+    const left = Math.min(limit - items.length, roomFor(length, longest), atOnce);
+    if (left <= 0) break;
+    const rest = fitting(await read(next, left), pageLengthMax - length, keyOf);
+    const [restLength, restLongest] = sizesOf(rest.items);
+    [items, length, longest] = [[...items, ...rest.items], length + restLength, Math.max(longest, restLongest)];
     next = rest.next;
+    isFull = rest.items.length === left;
   }
   if (next === undefined) return { items };
   return { items, page_token: Buffer.from(JSON.stringify([list.name, next])).toString("base64url") };
@@ -99,9 +106,14 @@ function fitting<Item, Key>({ items, next }: Part<Item, Key>, lengthMax: number,
   return { items, next };
 }
 
-/** Returns the number of items like the longest of these that still fit into the page. */
-function roomFor(items: readonly unknown[]): number {
-  return Math.floor((pageLengthMax - lengthOf(items)) / Math.max(1, ...items.map(lengthOf)));
+/** Returns the length of a list as JSON, and that of its longest item. */
+function sizesOf(items: readonly unknown[]): readonly [length: number, longest: number] {
+  return [lengthOf(items), Math.max(1, ...items.map(lengthOf))];
+}
+
+/** Returns the number of items like the longest one that still fit into the page. */
+function roomFor(length: number, longest: number): number {
+  return Math.floor((pageLengthMax - length) / longest);
 }
 
 function lengthOf(value: unknown): number {

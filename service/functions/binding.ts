@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { columnsAsStream } from "@tiltyard/lance-worker";
 import {
   arrowTypeText,
+  characters,
   type FunctionColumns,
   type FunctionDefinition,
   type FunctionField,
@@ -14,6 +15,7 @@ import {
   parseFunctionType,
   wholeResult,
 } from "@tiltyard/protocol";
+import { jsonOf } from "../domain/page.ts";
 import { findField } from "../lance/field-path.ts";
 import { type FunctionRecord, findFunction, findFunctionBy, insertBinding } from "../store/functions.ts";
 import { findSecret } from "../store/secrets.ts";
@@ -60,6 +62,16 @@ export async function bindFunction(
   const inputs = inputsOf(application, bound, fields);
   const outputs = outputsOf(requested, bound, fields);
   const initialization = initializationOf(application, bound);
+  const stored = {
+    ...{ inputs, initialization },
+    outputs: outputs.map(({ result, column }) => ({ result, column })),
+  };
+  // Each change of the table reads all of this.
+  const { length } = jsonOf(stored, "initialization");
+  if (length > characters.text)
+    throw invalid(
+      `inputs, outputs, initialization: have ${length} characters together, and at most ${characters.text} are allowed`,
+    );
   const id = randomUUID();
   const columns = outputs.map(({ column, type }, index) => {
     // One job computes all columns of a binding.
@@ -76,8 +88,7 @@ export async function bindFunction(
     insert: async (session: Session, { id: tableId }: TableRecord): Promise<void> => {
       const present = await findFunctionBy(session, { id: bound.id });
       if (present === undefined) throw invalid(`function: ${name} was dropped`);
-      const stored = outputs.map(({ result, column }) => ({ result, column }));
-      await insertBinding(session, { id, tableId, functionId: bound.id, inputs, outputs: stored, initialization });
+      await insertBinding(session, { id, tableId, functionId: bound.id, ...stored });
     },
   };
 }
@@ -152,8 +163,8 @@ function outputsOf(
     throw invalid(
       `outputs: must have one column for each field of the result: ${wanted.map(({ name }) => name).join(", ")}`,
     );
-  const names = [...fields, ...outputs.map(({ column: name }) => ({ name }))].map(({ name }) => name);
-  const taken = outputs.find(({ column }) => names.indexOf(column) < names.lastIndexOf(column));
+  const names = new Set(fields.map(({ name }) => name));
+  const taken = outputs.find(({ column }) => names.size === names.add(column).size);
   if (taken !== undefined) throw invalid(`outputs: the column ${taken.column} exists already`);
   return outputs;
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   CatalogError,
+  characters,
   type FunctionDefinition,
   type FunctionField,
   parseFunctionType,
@@ -22,7 +23,7 @@ const pythonVersion = /^3\.1[0-4]$/;
  * A package with extras, versions and a marker, as in PEP 508. A URL, a path, an option of the installer, a variable or
  * another line is none: uv reads the packages as lines of a file.
  */
-const requirement = /^[A-Za-z0-9][\w.-]*(?: *\[[\w ,.-]*\])?(?: *[<>=!~(;](?!.* -)[\w .,;<>=!~*+()'"-]*)? *$/;
+const requirement = /^[A-Za-z0-9][\w.-]*(?: *\[[\w ,.-]*\])?(?: *[<>=!~(;](?!.* -)[\w .,;<>=!~*+()'"-]*| *)$/;
 /** uv reads the name of an archive as a path of the machine of the job. */
 const archive = /^[\w.-]*\.(whl|zip|egg|tar|t?gz|tbz2?|bz2|txz|xz|tlz|lz|lzma|zst)(?![\w.-])/i;
 
@@ -75,7 +76,12 @@ export function parseRegistration(request: Request) {
     ...(secrets.length > 0 && { secret_bindings: secrets }),
   };
   // The schema orders the fields, so equal definitions have equal texts.
-  return { definition, digest: sha256(JSON.stringify(definition)), content: content.data };
+  const text = JSON.stringify(definition);
+  if (text.length > characters.text)
+    throw invalid(
+      `signature, runtime: have ${text.length} characters with the rest of the definition, and at most ${characters.text} are allowed`,
+    );
+  return { definition, digest: sha256(text), content: content.data };
 }
 
 /** Returns the fields of a result. A single value has no name. */

@@ -10,7 +10,7 @@ export interface FunctionRecord extends Omit<RecordOf<"functions">, "namespace" 
   readonly namespace: Identifier;
 }
 
-type Filter = Partial<Pick<RecordOf<"functions">, "id" | "namespace" | "name" | "version" | "jobId">>;
+type Filter = Partial<Pick<RecordOf<"functions">, "id" | "namespace" | "name" | "version" | "digest" | "jobId">>;
 
 function selectFunctions(db: Kysely<Schema>, filter: Filter) {
   return db
@@ -27,9 +27,21 @@ export async function insertFunction({ db }: Session, record: FunctionRecord & {
     .execute();
 }
 
-/** Lists the versions of a name, the earliest first. */
-export async function listVersionsOf({ db }: Session, function_: Identifier): Promise<FunctionRecord[]> {
-  return (await selectFunctions(db, nameOf(function_)).orderBy("version").execute()).map(toRecord);
+/** Finds the version of a name with an equal registration. */
+export function findRegistration(session: Session, function_: Identifier, digest: string) {
+  return findFunctionBy(session, { ...nameOf(function_), digest });
+}
+
+/** Returns the number of the latest version of a name; 0 without versions. */
+export async function latestVersionOf({ db }: Session, function_: Identifier): Promise<number> {
+  const row = await db
+    .selectFrom("functions")
+    .select("version")
+    .where((eb) => eb.and(nameOf(function_)))
+    .orderBy("version", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.version ?? 0;
 }
 
 export function findFunction(session: Session, function_: Identifier, version: number) {

@@ -127,6 +127,23 @@ describe("a Function", () => {
     expect(version.signature).toEqual(signature);
   });
 
+  test("has a definition and a binding of at most 256 KiB, which lists and changes of tables read together", async () => {
+    const long = "a".repeat(1_000);
+    const inputs = Array.from({ length: 300 }, (_, index) => field(`${long}${index}`, "int64"));
+    const tooLong = { signature: { inputs, output: struct } };
+    const refused = await catalog.call("createFunction", { id: ["long"], ...functionRegistration(tooLong) });
+    expect(refused.error).toMatchObject({ status: 400, detail: expect.stringContaining("262144 are allowed") });
+
+    const initialized = { signature: { ...ofTitles.signature, initialization: [field("factor", "utf8")] } };
+    const [version, id] = [await register(["initialized"], initialized), await createFilms(catalog)];
+    const [inputsOf, outputs] = [{ value: "title" }, { upper: "upper", vector: "vector" }];
+    const added = await catalog.call("remoteAlterTableAddColumns", {
+      id,
+      ...application(version, inputsOf, outputs, { factor: [long.repeat(300)] }),
+    });
+    expect(added.error).toMatchObject({ status: 400, detail: expect.stringContaining("262144 are allowed") });
+  });
+
   const nested = (levels: number) => `${"list<".repeat(levels - 1)}utf8${">".repeat(levels - 1)}`;
   const unsupported = "decimal128(10, 2)";
   test.each<[what: string, status: number, text: string, definition: FunctionRegistration]>([

@@ -20,18 +20,21 @@ import {
   type FunctionRecord,
   findFunction,
   findFunctionBy,
+  findRegistration,
   insertFunction,
+  latestVersionOf,
   listBindings,
   listErrors,
   listFailures,
   listFunctions as listRecords,
   listUsesOf,
-  listVersionsOf,
 } from "../../store/functions.ts";
 import { toPath } from "../../store/path.ts";
 import type { Session } from "../../store/store.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
+/** A definition may have 256 KiB. */
+const functionsAtOnce = 25;
 /** The beginning of the ids of the jobs that register Functions without packages. They are done at once and have no record. */
 const registrationPrefix = "function-";
 
@@ -46,11 +49,10 @@ export const createFunction: Handler<"createFunction"> = async (request, { store
   const isReady = registration.definition.runtime.packages === undefined;
   const register = async (session: Session) => {
     await requireNamespace(session, namespace);
-    const versions = await listVersionsOf(session, identifier);
-    const equal = versions.find(({ digest }) => digest === registration.digest);
+    const equal = await findRegistration(session, identifier, registration.digest);
     if (equal !== undefined) return equal;
     const record = {
-      ...{ id: randomUUID(), namespace, name, version: (versions.at(-1)?.version ?? 0) + 1 },
+      ...{ id: randomUUID(), namespace, name, version: (await latestVersionOf(session, identifier)) + 1 },
       ...{ ...registration, isReady, jobId: undefined },
       ...{ principal: caller.principal.name, createdAtMillis: Date.now() },
     };
@@ -96,7 +98,7 @@ export const listFunctions: Handler<"listFunctions"> = async (request, { store }
   const { id: namespace, database } = request;
   await requireNamespace(store.read, namespace);
   const { items, ...page } = await readPage(
-    { name: "functions", key: z.object({ name: keyText, version: z.int32() }) },
+    { name: "functions", key: z.object({ name: keyText, version: z.int32() }), atOnce: functionsAtOnce },
     request,
     (after, limit) => listRecords(store.read, namespace, { after, limit }),
     ({ name, version }) => ({ name, version }),
