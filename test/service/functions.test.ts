@@ -253,6 +253,23 @@ describe("a Function", () => {
     expect(status).toBe(200);
   });
 
+  test("is not dropped while a hidden table uses it, which the refusal does not name", async () => {
+    const { namespace, version } = await createComputed();
+    const hidden = uniqueName("hidden");
+    await catalog.call("createNamespace", { id: [hidden] });
+    await catalog.call("renameTable", {
+      id: [namespace, "films"],
+      new_table_name: "films",
+      new_namespace_id: [hidden],
+    });
+    const key = await catalog.keyFor(uniqueName("caller"), { [namespace]: "writer" });
+    const drop = { id: [namespace, "f"], version: version.version };
+    const { detail = "" } = (await catalog.call("dropFunction", drop, { key })).error;
+    expect(detail).toContain("a column of a table that you may not read uses version 1");
+    expect(detail).not.toContain(hidden);
+    expect((await catalog.call("dropFunction", drop)).error.detail).toContain(`${hidden}$films`);
+  });
+
   test("needs a name that LanceDB's clients accept, and a namespace", async () => {
     for (const id of [[], ["a name"]])
       expect((await catalog.call("createFunction", { id, ...functionRegistration() })).status).toBe(400);

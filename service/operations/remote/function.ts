@@ -9,6 +9,7 @@ import {
   remoteContracts,
 } from "@tiltyard/protocol";
 import { z } from "zod";
+import { isAllowed, withRole } from "../../auth/authorize.ts";
 import { keyText, readPage } from "../../domain/page.ts";
 import { requireNamespace, requireTable } from "../../domain/require.ts";
 import { makeAudited, recordAudit } from "../../domain/transaction.ts";
@@ -112,24 +113,32 @@ export const dropFunction: Handler<"dropFunction"> = async (request, catalog, ca
   const { id: identifier, version } = request;
   const present = await findFunction(store.read, identifier, Number(version));
   if (present === undefined) return { dropped: false };
+  const isReadable = withRole(caller.principal, "reader");
   const unused = await unusedBindings(present.id, catalog, caller);
   const change = { contract: remoteContracts.dropFunction, request, caller, objects: [identifier] };
   await makeAudited(store, change, async (session) => {
-    const use = (await listUsesOf(session, present.id)).find((each) => !unused.has(each.id));
-    if (use !== undefined)
+    const uses = (await listUsesOf(session, present.id)).filter(({ id }) => !unused.has(id));
+    if (uses.length > 0) {
+      const use = uses.find(({ table }) => isReadable(table));
+      const where =
+        use === undefined
+          ? "a column of a table that you may not read"
+          : `the column ${use.outputs[0]?.column} of the table ${formatIdentifier(use.table)}`;
       throw new CatalogError(
         "InvalidInput",
-        `version: the column ${use.outputs[0]?.column} of the table ${formatIdentifier(use.table)} uses version ${version} of ${formatIdentifier(identifier)}. Drop the column first`,
+        `version: ${where} uses version ${version} of ${formatIdentifier(identifier)}. Drop the column first`,
       );
+    }
     await deleteFunction(session, present.id);
   });
   return { dropped: true };
 };
 
-/** Returns the bindings to a Function whose columns another program removed from their table. */
+/** Returns the bindings to a Function whose columns another program removed from their table, which the caller may read. */
 async function unusedBindings(functionId: string, { store, rows }: Catalog, caller: AuthorizedCaller) {
   const unused = new Set<string>();
   for (const { id, table } of await listUsesOf(store.read, functionId)) {
+    if (!isAllowed(caller.principal, { role: "reader", object: table })) continue;
     const { result } = await rows.read("schema", { id: table, caller }, {});
     if (result.fields.every(({ metadata }) => metadata?.[functionBindingKey] !== id)) unused.add(id);
   }
