@@ -32,7 +32,7 @@ export async function readFirstRows(dataset: OpenTable, request: Request): Promi
 type Columns = readonly (ShownColumn | undefined)[];
 
 /**
- * Reads rows without the columns whose expressions the library cannot plan. A plan of all columns is tried first,
+ * Reads rows without the columns whose expressions the library cannot plan or evaluate. All columns are tried first,
  * because each plan for a table with 10,000 columns lasts for seconds.
  */
 async function readPlannable(dataset: OpenTable, all: Columns, request: Request) {
@@ -40,10 +40,33 @@ async function readPlannable(dataset: OpenTable, all: Columns, request: Request)
     return { columns: all, page: await readRows(dataset, all, request) };
   } catch (error) {
     const isPlanned = await Promise.all(all.map((column) => column && canPlan(dataset, column)));
-    if (!isPlanned.includes(false)) throw error;
-    const columns = all.map((column, index) => (isPlanned[index] ? column : undefined));
+    const planned = all.map((column, index) => (isPlanned[index] ? column : undefined));
+    const columns = isPlanned.includes(false) ? planned : await evaluable(dataset, all, request);
+    // The filter or the order fails, not a column.
+    if (columns.every((column) => column === undefined)) throw error;
     return { columns, page: await readRows(dataset, columns, request) };
   }
+}
+
+/**
+ * Returns the columns whose expressions the library can evaluate, such as none of dictionaries of bytes. Halves of the
+ * columns are read, because few fail.
+ */
+async function evaluable(dataset: OpenTable, columns: Columns, request: Request): Promise<Columns> {
+  const present = columns.filter((column) => column !== undefined);
+  const half = new Set(present.slice(0, Math.ceil(present.length / 2)));
+  if (half.size === present.length) return columns.map(() => undefined);
+  const tryTo = async (some: Columns): Promise<Columns> => {
+    try {
+      await readRows(dataset, some, request);
+      return some;
+    } catch {
+      return evaluable(dataset, some, request);
+    }
+  };
+  const first = await tryTo(columns.map((column) => (column && half.has(column) ? column : undefined)));
+  const second = await tryTo(columns.map((column) => (column && half.has(column) ? undefined : column)));
+  return columns.map((_, index) => first[index] ?? second[index]);
 }
 
 /** Reports whether the library can plan the expressions of a column, without reading any rows. */

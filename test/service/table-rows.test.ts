@@ -345,6 +345,22 @@ describe("the first rows of a table", () => {
     expect(rows).toEqual([[null, { text: "2" }]]);
   });
 
+  test("leave out the columns whose values Lance cannot evaluate as text", async () => {
+    const { columns, rows } = await firstRows({
+      ...{ a: vectorFromArray([1], new Int32()), b: vectorFromArray([2], new Int32()) },
+      at: vectorFromArray([0], new Timestamp(TimeUnit.MICROSECOND, "Z")),
+      kind: vectorFromArray([bytesOf(8)], new Dictionary(new Binary(), new Int32())),
+      n: vectorFromArray([3], new Int32()),
+    });
+    expect(columns.map(({ is_shown }) => is_shown)).toEqual([true, true, false, false, true]);
+    expect(rows).toEqual([[{ text: "1" }, { text: "2" }, null, null, { text: "3" }]]);
+  });
+
+  test("are 400 for a filter that Lance cannot evaluate", async () => {
+    const id = await createTable({ n: vectorFromArray([0, 1], new Int32()), m: vectorFromArray([0, 1], new Int32()) });
+    expect((await catalog.call("listTableRows", { id, filter: "1 / n > 0" })).status).toBe(400);
+  });
+
   test("are 404 for a table that does not exist, and for one that is only declared", async () => {
     const id = await createTable({ n: vectorFromArray([1], new Int32()) });
     const declared = [...id.slice(0, 1), "declared"];
