@@ -14,7 +14,8 @@ export async function readRecordsOfOthers(
   dataset: OpenTable,
   { job, columns: requested, fragments }: RecordsOfOthersRequest,
 ): Promise<RecordsOfOthers> {
-  const present = readSchema(await dataset.schema()).fields.map(({ name }) => name);
+  const { fields } = readSchema(await dataset.schema());
+  const present = fields.map(({ name }) => name);
   const columns = requested?.filter((name) => present.includes(name)) ?? present;
   const query = dataset.table.query();
   if (fragments !== undefined) query.where(rangesOf(fragments));
@@ -27,7 +28,11 @@ export async function readRecordsOfOthers(
       const compared = columns.includes(ownerColumn) ? { ...rest, [ownerColumn]: owner } : rest;
       rows.push(createHash("sha256").update(textOf(compared)).digest("base64"));
     }
-  const digest = createHash("sha256").update(rows.sort().join()).digest("base64");
+  // An equal number may have another type, and metadata determine the meaning of values.
+  const types = textOf(columns.map((column) => fields.find(({ name }) => name === column)));
+  const digest = createHash("sha256")
+    .update([types, ...rows.sort()].join())
+    .digest("base64");
   return { columns, digest };
 }
 

@@ -143,7 +143,7 @@ export interface RecordsOfOthersRequest {
 }
 export interface RecordsOfOthers {
   readonly columns: readonly string[];
-  /** The digest of the rows, which does not depend on their order or their files. */
+  /** The digest of the types of the columns and of the rows, which does not depend on their order or their files. */
   readonly digest: string;
 }
 

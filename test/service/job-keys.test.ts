@@ -91,6 +91,7 @@ describe("the key of a job", () => {
       ["claims one of another job", () => records.update({ where: "job_id = 'other$1'", values: { job_id: own } })],
       ["drops a column of all of them", () => records.dropColumns(["status"])],
       ["renames the column of jobs", () => records.alterColumns([{ path: "job_id", rename: "id" }])],
+      ["changes the type of a column", () => records.alterColumns([{ path: "status", dataType: "large_string" }])],
       ["replaces all of them", () => records.add([row(own)], { mode: "overwrite" })],
     ])("is refused when it %s", async (_, change) => {
       const before = await written();
