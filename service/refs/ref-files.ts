@@ -1,7 +1,7 @@
 import { CatalogError, type Identifier } from "@tiltyard/protocol";
 import type { z } from "zod";
 import type { StoreDeps } from "../commits/deps.ts";
-import { keyText, type PageRequest, readPage } from "../domain/page.ts";
+import { keyText, type PageRequest, readScannedPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { carryOut, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
@@ -9,6 +9,10 @@ import type { TableRecord } from "../store/tables.ts";
 import { exclusively, type Lease } from "../tasks/lease.ts";
 
 const readAtOnce = 32;
+/** The maximum size of the files that one request keeps. A file has some hundred bytes, and a forged one a megabyte. */
+const keptBytesMax = 32 * 1024 * 1024;
+/** The size of the files after which a page ends. */
+const pageBytesMax = 1024 * 1024;
 
 /** A kind of named references to versions. Lance keeps each reference in a JSON file of the table. */
 export interface RefKind<Contents> {
@@ -25,6 +29,7 @@ export interface Ref<Contents> extends RefFile {
   readonly contents: Contents;
   /** The state of the file, for `replace`. */
   readonly revision: string;
+  readonly sizeBytes: number;
 }
 
 /** Returns the key of the file of a ref. Lance encodes slashes in the names of branches. */
@@ -46,24 +51,51 @@ export async function findRef<Contents>(
   return readRef(objects, kind, { name, key: refKey(table, kind, name) });
 }
 
-/** Lists the refs of a table whose names follow `after`, in the order of their names. */
+/** Lists all refs of a table in the order of their names. @throws CatalogError InvalidTableState if their files are large. */
 export async function listRefs<Contents>(
+  deps: Pick<StoreDeps, "storage">,
+  table: TableRecord,
+  kind: RefKind<Contents>,
+): Promise<readonly Ref<Contents>[]> {
+  const { items, next } = await readSome(deps, table, kind, "", Number.POSITIVE_INFINITY, keptBytesMax);
+  if (next === undefined) return items;
+  throw new CatalogError(
+    "InvalidTableState",
+    `the files in ${folderOf(table, kind)} have more than ${keptBytesMax} bytes. Delete some of them`,
+  );
+}
+
+/**
+ * Reads refs whose names follow `after`, up to a number of them or a size of their files.
+ *
+ * @returns Also the name that further refs follow; undefined without more.
+ */
+async function readSome<Contents>(
   { storage }: Pick<StoreDeps, "storage">,
   table: TableRecord,
   kind: RefKind<Contents>,
-  after = "",
-  limit = Number.POSITIVE_INFINITY,
-): Promise<Ref<Contents>[]> {
+  after: string,
+  limit: number,
+  bytesMax: number,
+) {
   const objects = await storage.at(table.location);
   const files = (await listFiles(objects, folderOf(table, kind))).filter(({ name }) => name > after);
-  const found: Ref<Contents>[] = [];
-  for (let from = 0; from < files.length && found.length < limit; from += readAtOnce) {
+  const items: Ref<Contents>[] = [];
+  let from = 0;
+  for (let bytes = 0; from < files.length && items.length < limit && bytes < bytesMax; from += readAtOnce) {
     const batch = files.slice(from, from + readAtOnce);
     // Files that are deleted during the listing are skipped.
     const read = await Promise.all(batch.map((file) => readRef(objects, kind, file)));
-    found.push(...read.filter((ref) => ref !== undefined));
+    for (const ref of read) {
+      if (ref === undefined) continue;
+      items.push(ref);
+      bytes += ref.sizeBytes;
+    }
   }
-  return found.slice(0, limit);
+  const isWhole = from >= files.length && items.length <= limit;
+  const kept = items.slice(0, limit);
+  const last = items.length > limit ? kept.at(-1) : files[from - 1];
+  return { items: kept, next: isWhole ? undefined : last?.name };
 }
 
 /** Reads a page of the refs of a table. */
@@ -73,8 +105,9 @@ export async function readRefs<Contents>(
   kind: RefKind<Contents>,
 ) {
   const table = await requireTable(deps.store.read, request.id);
-  const read = (after: string | undefined, limit: number) => listRefs(deps, table, kind, after, limit);
-  return readPage({ name: kind.folder, key: keyText }, request, read, ({ name }) => name);
+  const read = (after: string | undefined, limit: number) =>
+    readSome(deps, table, kind, after ?? "", limit, pageBytesMax);
+  return readScannedPage({ name: kind.folder, key: keyText }, request, read, ({ name }) => name);
 }
 
 export async function listRefNames(
@@ -150,9 +183,10 @@ function nameOf(file: string): string | undefined {
 
 async function readRef<Contents>(objects: ObjectStore, kind: RefKind<Contents>, { name, key }: RefFile) {
   const read = await objects.read(key);
-  return (
-    read && { name, key, revision: read.revision, contents: parse(kind, key, new TextDecoder().decode(read.bytes)) }
-  );
+  if (read === undefined) return undefined;
+  const { revision, bytes } = read;
+  const contents = parse(kind, key, new TextDecoder().decode(bytes));
+  return { name, key, revision, sizeBytes: bytes.length, contents };
 }
 
 function parse<Contents>(kind: RefKind<Contents>, key: string, text: string): Contents {

@@ -421,3 +421,16 @@ describe("a branch", () => {
     expect((await catalog.call("listTableVersions", { id: table.id })).body.versions).toHaveLength(1);
   });
 });
+
+test("the deletion of a branch is refused while the files of tags are too large for the memory of one request", async () => {
+  const table = await writtenTable(1, "b");
+  const contents = { branch: null, version: 1, manifestSize: 9, more: "x".repeat(readBytesMax - 100) };
+  for (let number = 0; number < 70; number++) writeRef(table, `tags/t${number}`, contents);
+  const deletion = await catalog.call("deleteTableBranch", { id: table.id, name: "b" });
+  expect(deletion.error).toMatchObject({ status: 409, detail: expect.stringContaining("_refs/tags have more than") });
+
+  const { tags, page_token } = (await catalog.call("listTableTags", { id: table.id })).body;
+  expect(Object.keys(tags).length).toBeLessThan(10);
+  const rest = (await catalog.call("listTableTags", { id: table.id, page_token })).body;
+  expect(Object.keys(rest.tags).filter((name) => name in tags)).toEqual([]);
+});
