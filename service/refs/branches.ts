@@ -95,21 +95,28 @@ export async function prepareDeletion({ store, storage }: StoreDeps, table: Tabl
       `${where} is in a folder with files of branch ${JSON.stringify(owner)}. Delete that one first`,
     );
   const inside = [...others].filter((other) => other.startsWith(`${name}/`));
-  const nested = inside.map((other) => branchFolder(table.location, other));
+  const nested = new Set(inside.map((other) => branchFolder(table.location, other)));
   return async (): Promise<void> => {
     const objects = await storage.at(table.location);
     const folder = branchFolder(table.location, name);
     // The file is missing if an interrupted deletion continues.
     await objects.delete(found?.key ?? refKey(table, branchKind, name));
-    if (nested.length === 0) await objects.deleteFolder(folder, lease.requireValid);
+    if (nested.size === 0) await objects.deleteFolder(folder, lease.requireValid);
     else
       for await (const { key } of objects.list(folder)) {
         lease.requireValid();
-        if (!nested.some((other) => key.startsWith(`${other}/`))) await objects.delete(key);
+        if (!isInside(key, nested)) await objects.delete(key);
       }
     lease.requireValid();
     await store.write((session) => emptyBranch(session, { table, branch: name }));
   };
+}
+
+/** Reports whether a key is in one of the folders, of which a table may have thousands. */
+function isInside(key: string, folders: ReadonlySet<string>): boolean {
+  for (let end = key.lastIndexOf("/"); end > 0; end = key.lastIndexOf("/", end - 1))
+    if (folders.has(key.slice(0, end))) return true;
+  return false;
 }
 
 function isBasedOn(branch: Ref<BranchContents>, name: string, on: Ref<BranchContents> | undefined): boolean {
