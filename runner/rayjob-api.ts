@@ -8,7 +8,7 @@ import {
   type V1Pod,
   type V1Secret,
 } from "@kubernetes/client-node";
-import { clusterLabel, NamespaceApi, type RayClusterObject } from "@tiltyard/client";
+import { clusterLabel, NamespaceApi, nodeTypeLabel, type RayClusterObject } from "@tiltyard/client";
 import { managedByRunner, type runnerRights } from "@tiltyard/platform";
 import { documentationPage } from "@tiltyard/protocol";
 
@@ -30,6 +30,14 @@ export interface RayJobObject extends KubernetesObject {
     readonly rayClusterStatus?: RayClusterObject["status"];
   };
 }
+
+/** The number of RayJobs and of pods that one list reads. A runner starts many times fewer jobs. */
+const rayJobsMax = 500;
+const podsMax = 500;
+/** The number of labels of nodes that the reason of a wait names. */
+const selectorsMax = 10;
+/** The value of a label with the name of an object. */
+const labelValue = /^[a-zA-Z0-9](?:[-_.a-zA-Z0-9]{0,61}[a-zA-Z0-9])?$/;
 
 /** KubeRay's statuses of an ended RayJob. */
 const ended: readonly (string | undefined)[] = ["Complete", "Failed", "ValidationFailed"];
@@ -65,23 +73,39 @@ export class RayJobApi extends NamespaceApi {
     return (await Promise.all(reviews)).flat();
   }
 
-  /** Lists the RayJobs of this runner. @throws KubernetesError */
-  async list(): Promise<readonly RayJobObject[]> {
-    const { items } = await this.try<{ readonly items: readonly RayJobObject[] }>("list RayJobs", () =>
-      this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: selector }),
+  /**
+   * Lists the RayJobs of this runner. Members of the namespace can forge them.
+   *
+   * @param keep Returns the part of a RayJob to keep in memory.
+   * @throws KubernetesError; Error for too many, because an incomplete list would hide attempts.
+   */
+  async list<Kept>(keep: (rayJob: RayJobObject) => Kept): Promise<readonly Kept[]> {
+    const selected = { ...this.#where, labelSelector: selector };
+    const list = (page: object) => this.objects.listNamespacedCustomObject({ ...selected, ...page });
+    const found = await this.pages("list RayJobs", list, keep, rayJobsMax);
+    if (found.length < rayJobsMax) return found;
+    const { namespace } = this;
+    throw new Error(
+      `the namespace ${namespace} has ${rayJobsMax} RayJobs of the runner or more: delete those of no job`,
     );
-    return items;
   }
 
-  /** Returns the pods of Ray clusters, or only the pending ones. @throws KubernetesError */
-  async pods(clusters: readonly string[], phase?: "Pending"): Promise<readonly V1Pod[]> {
-    if (clusters.length === 0) return [];
-    const labelSelector = `${clusterLabel} in (${clusters.join()})`;
-    const fieldSelector = phase === undefined ? {} : { fieldSelector: `status.phase=${phase}` };
-    const { items } = await this.try("list the pods of jobs", () =>
-      this.core.listNamespacedPod({ namespace: this.namespace, labelSelector, ...fieldSelector }),
+  /** Returns pods of Ray clusters in a phase, at most `podsMax`. @throws KubernetesError */
+  async pods(clusters: readonly string[], phase: "Pending" | "Running"): Promise<readonly V1Pod[]> {
+    // KubeRay and members of the namespace write the names, and the API server rejects a selector with any other value.
+    const names = clusters.filter((name) => labelValue.test(name));
+    if (names.length === 0) return [];
+    const selected = {
+      namespace: this.namespace,
+      labelSelector: `${clusterLabel} in (${names.join()})`,
+      fieldSelector: `status.phase=${phase}`,
+    };
+    return this.pages(
+      "list the pods of jobs",
+      (page) => this.core.listNamespacedPod({ ...selected, ...page }),
+      summaryOf,
+      podsMax,
     );
-    return items;
   }
 
   /** Finds a RayJob. @returns undefined if none has the name. @throws KubernetesError */
@@ -140,4 +164,18 @@ export class RayJobApi extends NamespaceApi {
   get #where() {
     return { ...rayJobs, namespace: this.namespace };
   }
+}
+
+/** Returns the part of a pod that explains its wait, with few of the names that its owner chooses. */
+function summaryOf({ metadata, spec, status }: V1Pod): V1Pod {
+  const { labels = {}, deletionTimestamp } = metadata ?? {};
+  const own = Object.entries(labels).filter(([label]) => label === clusterLabel || label === nodeTypeLabel);
+  return {
+    metadata: { labels: Object.fromEntries(own), ...(deletionTimestamp !== undefined && { deletionTimestamp }) },
+    spec: {
+      containers: [],
+      nodeSelector: Object.fromEntries(Object.entries(spec?.nodeSelector ?? {}).slice(0, selectorsMax)),
+    },
+    ...(status !== undefined && { status }),
+  };
 }

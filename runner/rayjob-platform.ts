@@ -11,7 +11,7 @@ import {
 import { managedByRunner } from "@tiltyard/platform";
 import { formatIdentifier } from "@tiltyard/protocol";
 import { definedCluster } from "./defined-cluster.ts";
-import { lastLinesOf, messageOfRay } from "./job-text.ts";
+import { asText, lastLinesOf, messageOfRay } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";
 import {
   type AttemptState,
@@ -73,42 +73,22 @@ export class RayJobPlatform implements Platform {
   }
 
   async list(): Promise<readonly PlatformAttempt[]> {
-    const rayJobs = await this.#options.api.list();
-    const found = rayJobs.flatMap((rayJob) => toAttempt(rayJob).map((attempt) => ({ attempt, rayJob })));
-    const waiting = await this.#waitingPods(found.map(({ rayJob }) => rayJob));
-    return Promise.all(
-      found.map(async ({ attempt, rayJob }) => ({
-        ...attempt,
-        waitReason: await this.#waitReasonOf(attempt, rayJob, waiting),
-      })),
-    );
-  }
-
-  /** Returns the pending pods of the Ray clusters in use. */
-  async #waitingPods(rayJobs: readonly RayJobObject[]): Promise<readonly V1Pod[]> {
-    return this.#options.api.pods(
-      rayJobs.filter((each) => !hasEnded(each)).flatMap(({ status }) => status?.rayClusterName || []),
-      "Pending",
-    );
-  }
-
-  async #waitReasonOf(
-    { state }: PlatformAttempt,
-    { status }: RayJobObject,
-    waiting: readonly V1Pod[],
-  ): Promise<string | undefined> {
     const { api, queue } = this.#options;
-    if (state === "queued") return `the queue ${queue ?? "of Kueue"} has not admitted it`;
-    if (state === "starting" && status?.jobStatusCheckFailureStartTime) return unsubmitted;
-    const cluster = status?.rayClusterName;
-    if (state === "ended" || cluster === undefined || cluster === "") return undefined;
-    const own = waiting.filter(({ metadata }) => metadata?.labels?.[clusterLabel] === cluster);
-    const { stuck } = clusterState({ status: status?.rayClusterStatus ?? {} }, 1, own);
-    if (stuck.length === 0) return undefined;
+    const found = (await api.list((rayJob) => toListed(rayJob, queue))).flat();
+    const open = found.flatMap(({ attempt, cluster }) => (attempt.state === "ended" ? [] : cluster));
+    const pending = await api.pods(open, "Pending");
+    const waiting = found.map((each) => ({ ...each, waitReason: waitReasonOf(each, pending) }));
     // A running job needs one worker and continues without the others.
-    const isRunning = state === "running" || state === "starting";
-    if (isRunning && (await api.pods([cluster])).some(isReadyWorker)) return undefined;
-    return stuck.join("; ");
+    const begun = waiting.filter(({ attempt, waitReason }) => isBegun(attempt) && waitReason !== undefined);
+    const running = await api.pods(
+      begun.map(({ cluster }) => cluster),
+      "Running",
+    );
+    const withWorker = new Set(running.filter(isReadyWorker).map(clusterOf));
+    return waiting.map(({ attempt, cluster, waitReason }) => {
+      const needsNoPod = isBegun(attempt) && withWorker.has(cluster) && waitReason !== unsubmitted;
+      return { ...attempt, waitReason: needsNoPod ? undefined : waitReason };
+    });
   }
 
   async start({ job, number, apiKey }: StartRequest): Promise<void> {
@@ -248,6 +228,23 @@ function withImages(template: ClusterParameters, { headImage, workerImage }: Run
   };
 }
 
+/** Returns the reason why an attempt waits for pods, or for a condition before them. */
+function waitReasonOf({ attempt, cluster, unmet }: Listed, pending: readonly V1Pod[]): string | undefined {
+  if (attempt.state === "ended" || attempt.state === "queued" || unmet === unsubmitted) return unmet;
+  const own = pending.filter((pod) => clusterOf(pod) === cluster);
+  if (own.length === 0) return unmet;
+  return clusterState({ status: {} }, 1, own).stuck.join("; ") || undefined;
+}
+
+function clusterOf({ metadata }: V1Pod): string | undefined {
+  return metadata?.labels?.[clusterLabel];
+}
+
+/** Reports whether the Ray cluster of an attempt has started. */
+function isBegun({ state }: PlatformAttempt): boolean {
+  return state === "running" || state === "starting";
+}
+
 function isReadyWorker({ metadata, status }: V1Pod): boolean {
   const isReady = status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false;
   return isReady && metadata?.labels?.[nodeTypeLabel] !== "head";
@@ -262,13 +259,43 @@ function annotationsOf(jobId: string, number: number): Readonly<Record<string, s
   return { [attemptAnnotations.job]: jobId, [attemptAnnotations.attempt]: String(number) };
 }
 
-function toAttempt(rayJob: RayJobObject): PlatformAttempt[] {
-  const { metadata } = rayJob;
+/** A RayJob of an attempt. */
+interface Listed {
+  readonly attempt: PlatformAttempt;
+  /** The name of its Ray cluster; empty before it is created. */
+  readonly cluster: string;
+  /** The reason why it waits that its pods do not show. */
+  readonly unmet: string | undefined;
+}
+
+/** Returns the short part of a RayJob that a pass needs; nothing for a RayJob that is no attempt. */
+function toListed(rayJob: RayJobObject, queue: string | undefined): Listed[] {
+  const { metadata, status } = rayJob;
   const jobId = metadata?.annotations?.[attemptAnnotations.job];
   const number = Number(metadata?.annotations?.[attemptAnnotations.attempt]);
+  if (!isJobId(jobId) || !Number.isSafeInteger(number)) return [];
+  // A RayJob under another name could not be deleted as the attempt that its annotations claim.
+  if (metadata?.name !== nameOf(jobId, number)) return [];
   // A RayJob that is being deleted was stopped.
-  if (!isJobId(jobId) || !Number.isSafeInteger(number) || metadata?.deletionTimestamp !== undefined) return [];
-  return [{ jobId, number, state: stateOf(rayJob), message: messageOf(rayJob) }];
+  if (metadata.deletionTimestamp !== undefined) return [];
+  const message = messageOf(rayJob);
+  const state = stateOf(rayJob);
+  return [
+    {
+      attempt: { jobId, number, state, message: message === undefined ? undefined : asText(message) },
+      cluster: status?.rayClusterName ?? "",
+      unmet: unmetOf(state, rayJob, queue),
+    },
+  ];
+}
+
+function unmetOf(state: AttemptState, { status }: RayJobObject, queue = "of Kueue"): string | undefined {
+  if (state === "ended") return undefined;
+  if (state === "queued") return `the queue ${queue} has not admitted it`;
+  if (state === "starting" && status?.jobStatusCheckFailureStartTime) return unsubmitted;
+  if (!status?.rayClusterName) return undefined;
+  const [reason] = clusterState({ status: status.rayClusterStatus ?? {} }, 1, []).stuck;
+  return reason === undefined ? undefined : asText(reason);
 }
 
 /** Returns the reason of a failure. An attempt that Ray considers successful has none. */

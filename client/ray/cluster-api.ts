@@ -8,6 +8,9 @@ import {
 import { NamespaceApi } from "../kubernetes/namespace-api.ts";
 import { annotations, clusterLabel, managedBy, nodeTypeLabel, type RayClusterObject, rayClusters } from "./manifest.ts";
 
+/** The maximum number of clusters in a list. */
+const clustersMax = 500;
+
 /** The identity of a RayCluster, which excludes later ones with the same name. */
 export interface ClusterIdentity {
   readonly name: string;
@@ -38,13 +41,19 @@ export class RayClusterApi extends NamespaceApi {
     );
   }
 
-  /** Lists the clusters that this client created for any user. */
+  /** Lists the clusters that this client created for any user, at most `clustersMax`, without their specifications. */
   async list(): Promise<readonly RayClusterObject[]> {
     const [[label, value] = []] = Object.entries(managedBy);
-    const { items } = await this.try<{ items: RayClusterObject[] }>("list RayClusters", () =>
-      this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: `${label}=${value}` }),
+    return this.pages(
+      "list RayClusters",
+      (page) =>
+        this.objects.listNamespacedCustomObject({ ...this.#where, labelSelector: `${label}=${value}`, ...page }),
+      ({ metadata, status }: RayClusterObject) => ({
+        metadata: { ...metadata, managedFields: [] },
+        ...(status?.state !== undefined && { status: { state: status.state } }),
+      }),
+      clustersMax,
     );
-    return items;
   }
 
   /**

@@ -85,6 +85,47 @@ describe("a job on Kubernetes", () => {
     expect(await platform().list()).toEqual([expect.objectContaining({ jobId: job.id })]);
   });
 
+  describe("RayJobs that members of the namespace forge", () => {
+    const forge = (
+      count: number,
+      change: (index: number) => { name: string; status?: object; annotations?: object },
+    ) => {
+      for (let index = 0; index < count; index++) {
+        const { name, status, annotations } = change(index);
+        const claimed = { "tiltyard.dev/job": `ns$forged${index}`, "tiltyard.dev/attempt": "1", ...annotations };
+        objects.set(`rayjobs ${name}`, { metadata: { name, annotations: claimed }, status });
+      }
+    };
+
+    test("are no attempts under a name that could not be deleted", async () => {
+      await platform().start({ job, number: 1, apiKey: "k" });
+      forge(3, (index) => ({ name: `other-${index}` }));
+      forge(1, () => ({ name: "twin", annotations: { "tiltyard.dev/job": job.id } }));
+      expect(await platform().list()).toEqual([expect.objectContaining({ jobId: job.id })]);
+    });
+
+    test("are read in small pages, and too many are an error", async () => {
+      forge(45, (index) => ({ name: `job-forged${index}-1` }));
+      expect(await platform().list()).toHaveLength(45);
+      expect(server.pagesRead).toBe(5);
+      forge(600, (index) => ({ name: `job-forged${index}-1` }));
+      await expect(platform().list()).rejects.toThrow("the namespace lancedb has 500 RayJobs of the runner or more");
+    });
+
+    test("leave a short text of a long message, and name no invalid selector", async () => {
+      const status = {
+        jobDeploymentStatus: "Running",
+        rayClusterName: "a) or (b",
+        message: `${"x".repeat(1_000_000)}\n`,
+        rayClusterStatus: { reason: "y".repeat(1_000_000) },
+      };
+      forge(1, () => ({ name: "job-forged0-1", status }));
+      const [found] = await platform().list();
+      expect(JSON.stringify(found).length).toBeLessThan(10_000);
+      expect(found?.waitReason).toMatch(/^yyy/);
+    });
+  });
+
   test("waits for Kueue if a queue is configured", async () => {
     await platform({ queue: "team-a" }).start({ job, number: 1, apiKey: "k" });
     expect(objects.get(`rayjobs ${name}`)).toMatchObject({

@@ -12,5 +12,7 @@ test("a runner waits for a silent API server no longer than 30 seconds", async (
   vi.stubEnv("KUBECONFIG", path);
   const api = new RayJobApi(await connect({ configMethod: "LOCAL" }), "lancedb");
   vi.unstubAllEnvs();
-  await expect(api.list()).rejects.toThrow("cannot list RayJobs: no answer within 30 s; is the API server reachable?");
+  await expect(api.list((rayJob) => rayJob)).rejects.toThrow(
+    "cannot list RayJobs: no answer within 30 s; is the API server reachable?",
+  );
 });

@@ -17,6 +17,8 @@ export interface RayJobServer {
   invalid: string | undefined;
   /** The message with which a webhook denies RayJobs. */
   denial: string | undefined;
+  /** The number of pages of lists so far. */
+  pagesRead: number;
   stop(): void;
 }
 
@@ -39,7 +41,14 @@ export async function startRayJobServer(): Promise<RayJobServer> {
       const [, phase] = /phase=(\w+)/.exec(searchParams.get("fieldSelector") ?? "") ?? [];
       const isSelected = ({ metadata, status }: Stored) =>
         clusters.split(",").includes(metadata.labels["ray.io/cluster"]) && [undefined, status.phase].includes(phase);
-      return void answer(200, { items: resource === "pods" ? items.filter(isSelected) : items });
+      // The API server rejects a selector with a value that is no label's.
+      if (/[^-\w., ]/.test(clusters)) return void refuse(400);
+      const selected = resource === "pods" ? items.filter(isSelected) : items;
+      const from = Number(searchParams.get("continue") ?? 0);
+      const to = from + Number(searchParams.get("limit") ?? items.length);
+      running.pagesRead += 1;
+      const metadata = to < selected.length ? { continue: String(to) } : {};
+      return void answer(200, { items: selected.slice(from, to), metadata });
     }
     const key = `${resource} ${name}`;
     const found = objects.get(key);
@@ -76,6 +85,7 @@ export async function startRayJobServer(): Promise<RayJobServer> {
     forbidden: [],
     invalid: undefined,
     denial: undefined,
+    pagesRead: 0,
     stop: () => {
       server.closeAllConnections();
       server.close();
