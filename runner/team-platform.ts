@@ -4,6 +4,8 @@ import { NeedsError, type Platform, type PlatformAttempt, type StartRequest } fr
 
 /** The namespace of Geneva's records for all namespaces that belong to no team. */
 const systemNamespace = "__system";
+/** The time in milliseconds for which the list of one namespace may delay a pass. */
+const listMs = 10_000;
 /** The operations whose jobs run functions of callers. */
 const withFunctions: readonly string[] = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
@@ -14,8 +16,10 @@ const withFunctions: readonly string[] = ["AlterTableBackfillColumns", "RefreshM
 export class TeamPlatform implements Platform {
   readonly #own: Platform;
   readonly #teams: ReadonlyMap<string, Platform>;
-  /** The errors of the teams whose attempts the latest list lacks. */
+  /** The errors of the platforms whose attempts the latest list lacks. */
   readonly #unlisted = new Map<Platform, unknown>();
+  /** The platforms whose list of an earlier pass has not ended. */
+  readonly #late = new Set<Platform>();
 
   /**
    * @param own Runs jobs of tables that belong to no team.
@@ -26,22 +30,37 @@ export class TeamPlatform implements Platform {
     this.#teams = teams;
   }
 
-  /** Lists the attempts of all teams but those whose namespace cannot be read, which must not stop the others. */
+  /**
+   * Lists the attempts of all namespaces but those that cannot be read, which must not stop the others.
+   *
+   * @throws The error of the namespace of no team if none can be read.
+   */
   async list(): Promise<readonly PlatformAttempt[]> {
-    const [own, ...ofTeams] = await Promise.all([
-      this.#listOf(this.#own),
-      ...[...this.#teams.values()].map(async (team) => {
-        try {
-          const listed = await this.#listOf(team);
-          this.#unlisted.delete(team);
-          return listed;
-        } catch (error) {
-          this.#unlisted.set(team, error);
-          return [];
-        }
-      }),
-    ]);
-    return [own, ...ofTeams].flat();
+    const platforms = [this.#own, ...this.#teams.values()];
+    const listed = await Promise.allSettled(platforms.map((each) => this.#listInTime(each)));
+    this.#unlisted.clear();
+    for (const [index, platform] of platforms.entries()) {
+      const result = listed[index];
+      if (result?.status === "rejected") this.#unlisted.set(platform, result.reason);
+    }
+    if (this.#unlisted.size === platforms.length) throw this.#unlisted.get(this.#own);
+    return listed.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+  }
+
+  /** Lists the attempts of a platform unless it is slow. Later passes do not wait for it until that list has ended. */
+  async #listInTime(platform: Platform): Promise<readonly PlatformAttempt[]> {
+    const late = new Error(`a namespace of jobs did not list its RayJobs within ${listMs / 1_000} s`);
+    if (this.#late.has(platform)) throw late;
+    const { promise: timeout, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      this.#late.add(platform);
+      reject(late);
+    }, listMs);
+    const list = this.#listOf(platform).finally(() => {
+      clearTimeout(timer);
+      this.#late.delete(platform);
+    });
+    return Promise.race([list, timeout]);
   }
 
   /** Lists the attempts of a platform. An object in another team's namespace is no attempt of a job, whatever it claims. */

@@ -88,6 +88,42 @@ test("lists the attempts of the other teams if the namespace of one cannot be re
   platform.requireListed("vision$c");
 });
 
+test("lists the attempts of the teams if the namespace of no team cannot be read, and fails if none can", async () => {
+  const denied = new Error("invalid selector");
+  attempts = { vision: [attemptOf("vision$a")] };
+  const [own, vision] = [placeNamed("own"), placeNamed("vision")];
+  vi.spyOn(own, "list").mockRejectedValue(denied);
+  platform = new TeamPlatform(own, new Map([["vision", vision]]));
+  expect((await platform.list()).map(({ jobId }) => jobId)).toEqual(["vision$a"]);
+  expect(() => platform.requireListed("prod$b")).toThrow(denied);
+  platform.requireListed("vision$a");
+  vi.spyOn(vision, "list").mockRejectedValue(new Error("away"));
+  await expect(platform.list()).rejects.toThrow(denied);
+});
+
+test("waits 10 seconds for the namespace of a team that does not respond, and not again before it does", async () => {
+  vi.useFakeTimers();
+  try {
+    const { promise, resolve } = Promise.withResolvers<PlatformAttempt[]>();
+    attempts = { own: [attemptOf("prod$a")] };
+    const vision = placeNamed("vision");
+    const list = vi.spyOn(vision, "list").mockReturnValue(promise);
+    platform = new TeamPlatform(placeNamed("own"), new Map([["vision", vision]]));
+    const first = platform.list();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect((await first).map(({ jobId }) => jobId)).toEqual(["prod$a"]);
+    expect(() => platform.requireListed("vision$b")).toThrow("within 10 s");
+    expect(await platform.list()).toHaveLength(1);
+    expect(list).toHaveBeenCalledTimes(1);
+    resolve([attemptOf("vision$b")]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await platform.list()).toHaveLength(2);
+    platform.requireListed("vision$b");
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("lists the attempts in the namespaces of their jobs, and no forged ones", async () => {
   attempts = {
     own: [attemptOf("prod$a")],
