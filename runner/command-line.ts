@@ -29,6 +29,7 @@ interface Options extends KubernetesOptions {
 
 const pauseMs = { passes: 1_000, reaping: 30_000 };
 const cancelGraceMs = 6_000;
+const finalMs = 5_000;
 /** The time in which a stopping runner may still call the catalog. */
 const handOverTimeoutMs = 2_000;
 /** The time in which another runner may still submit an attempt that it has claimed. */
@@ -134,6 +135,7 @@ async function run(options: Options): Promise<void> {
       jobsPerPrincipal: options.maxJobsPerPrincipal,
       heartbeatTimeoutMs: options.leaseSeconds * 1_000 * heartbeatTimeoutFactor,
       cancelGraceMs,
+      finalMs,
       resubmitMs,
       retry: backoff,
       startTimeoutMs,

@@ -20,6 +20,8 @@ export interface Limits {
   readonly startTimeoutMs: number;
   /** The time in milliseconds in which a canceled job should end by itself. */
   readonly cancelGraceMs: number;
+  /** The time in milliseconds that a pass spends on attempts of ended jobs. */
+  readonly finalMs: number;
   /** The delay before another request about a job after an error that may pass. */
   readonly retry: Backoff;
 }
@@ -124,7 +126,20 @@ export class Reconciler {
       else if (job.attempt > 0) busy.push(job);
     }
     await this.#startFairly(waiting, busy);
-    for (const attempt of final) await this.#isolate(finalKey(attempt), attempt.jobId, () => this.#stopFinal(attempt));
+    await this.#stopAllFinal(final);
+  }
+
+  /**
+   * Stops attempts of ended jobs, for a limited time. Members of a namespace can forge many of them, which must not delay
+   * the next pass. In a random order, each is stopped sooner or later.
+   */
+  async #stopAllFinal(final: readonly PlatformAttempt[]): Promise<void> {
+    const ordered = final.map((attempt) => ({ attempt, order: Math.random() })).toSorted((a, b) => a.order - b.order);
+    const untilMs = performance.now() + this.#limits.finalMs;
+    for (const { attempt } of ordered) {
+      await this.#isolate(finalKey(attempt), attempt.jobId, () => this.#stopFinal(attempt));
+      if (performance.now() >= untilMs) return;
+    }
   }
 
   /**

@@ -18,6 +18,7 @@ const limits: Limits = {
   startTimeoutMs: 60_000,
   capacityTimeoutMs: 60_000,
   cancelGraceMs: 60_000,
+  finalMs: 60_000,
   retry: { firstMs: 0, mostMs: 0 },
 };
 
@@ -699,6 +700,17 @@ describe("the runner", () => {
     expect(startedOf(each.platform, job)).toEqual([1]);
     await each.runner({ startTimeoutMs: 0 }).reconcile();
     expect([each.platform.stopped, startedOf(each.platform, job)]).toEqual([[`${job} 1`], [1, 2]]);
+  });
+
+  test("spends a limited time of a pass on attempts of ended jobs, which members of a namespace can forge", async () => {
+    await using each = await yard();
+    const { namespace, platform } = each;
+    for (let index = 0; index < 20; index++) platform.become(`${namespace}$forged${index}`, 1, "ended");
+    const runner = each.runner({ finalMs: 0 });
+    await runner.reconcile();
+    expect(platform.forgotten).toHaveLength(1);
+    await runner.reconcile();
+    expect(platform.forgotten).toHaveLength(2);
   });
 
   test("stops a canceled attempt that does not end by itself, and at once one that has not begun", async () => {
