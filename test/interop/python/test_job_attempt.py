@@ -236,6 +236,43 @@ def test_an_attempt_whose_ray_is_gone_stops_when_its_lease_has_ended(catalog, jo
     assert has_ray({})
 
 
+def test_a_heartbeat_that_fails_unexpectedly_does_not_keep_an_attempt_running_after_its_lease(catalog, job):
+    def no_memory() -> str:
+        raise MemoryError
+
+    stops = Stops()
+    attempt = Attempt(CatalogJob(Connection(catalog.url, catalog.key), job), 1, 1, Process(stops, log=no_memory))
+    attempt.begin()
+    assert stops.happened.wait(timeout=10)
+    assert stops.told == [Stop.LOST]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full fails like a full disk")
+def test_a_full_disk_for_the_output_neither_keeps_a_stopped_attempt_running_nor_fails_it():
+    program = """
+import sys, threading
+from tiltyard.job.__main__ import _leave
+from tiltyard.job.attempt import Stop
+from tiltyard.job.log_tail import LogTail
+LogTail("secret-key").install()
+print("output", flush=True)
+thread = threading.Thread(target=_leave, args=[Stop.LOST])
+thread.start()
+thread.join()
+"""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", program], cwd=PACKAGE, stdout=full, stderr=full, check=False)
+    assert done.returncode == 5
+
+
+def test_the_log_keeps_little_of_long_lines():
+    tail = LogTail("secret-key")
+    for _ in range(50):
+        tail.add("x" * 1_000_000 + "secret-key\n")
+    assert sum(map(len, tail._lines)) <= 40 * 4_000
+    assert "secret-key" not in tail.text()
+
+
 def test_the_command_runs_a_job_to_its_end(catalog, job, films):
     done = run(catalog, job)
     assert (done.returncode, describe(catalog, job)["status"]) == (0, "Succeeded"), done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -157,10 +158,12 @@ class Attempt:
             try:
                 if self._process.has_ray():
                     self._send_heartbeat(min(left, CALL_TIMEOUT_SECONDS))
-            except CatalogUnavailable:
-                pass
             except AttemptStopped as stopped:
                 return self._stop(stopped.stop)
+            # This thread must outlive any error, because it alone stops an attempt whose lease has ended.
+            except Exception as error:
+                if not isinstance(error, CatalogUnavailable):
+                    traceback.print_exc()
 
     def _lease_left(self) -> float:
         return self._accepted_at + self._lease_seconds - time.monotonic()

@@ -183,7 +183,9 @@ class FunctionProcess:
         if line:
             text = self._redaction.of(line).rstrip("\n")
             self._lines.append(text)
-            print(text, flush=True)
+            # A function must not wait for its output, which no other thread reads, because the disk of the log is full.
+            with contextlib.suppress(OSError):
+                print(text, flush=True)
 
 
 def schema_text(schema: Any) -> str:

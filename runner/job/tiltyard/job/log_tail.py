@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -44,7 +45,8 @@ class LogTail:
     def add(self, text: str) -> None:
         *lines, begun = (self._begun + text).split("\n")
         # Progress bars print many blank lines, which would displace the error of the job.
-        self._lines.extend(shown for line in lines if (shown := _shown(line)).strip() and not NOISE.search(shown))
+        shown = (self._masked(_shown(line)) for line in lines)
+        self._lines.extend(line for line in shown if line.strip() and not NOISE.search(line))
         # A progress bar rewrites one line repeatedly and ends it only at the end.
         self._begun = begun if len(begun) <= LENGTH_MAX else self._masked(_shown(begun))
 
@@ -62,7 +64,10 @@ def _shown(line: str) -> str:
 
 
 class _Tee:
-    """A stream that also passes its text to a log tail."""
+    """A stream that also passes its text to a log tail.
+
+    Its own errors, such as that of a full disk, are ignored: a job must neither fail for its output nor keep running.
+    """
 
     def __init__(self, stream: TextIO, tail: LogTail) -> None:
         self._stream = stream
@@ -70,7 +75,13 @@ class _Tee:
 
     def write(self, text: str) -> int:
         self._tail.add(text)
-        return self._stream.write(text)
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
