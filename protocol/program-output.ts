@@ -24,3 +24,21 @@ export function surviveOutputErrors(program: Program): void {
       if (output === stdout) stderr.write(`standard output: ${error.message}\n`);
     });
 }
+
+/** The characters that a terminal interprets, and those that reorder the text around them. */
+const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+/**
+ * Returns a text with escapes such as `\u001b` instead of unprintable characters. Names, values and messages of
+ * others could otherwise control the terminal.
+ *
+ * @param kept The control characters that remain.
+ */
+export function printable(text: string, kept = "\n\t"): string {
+  return text.replace(unprintable, (character) => (kept.includes(character) ? character : escaped(character)));
+}
+
+function escaped(character: string): string {
+  if (character === "\n") return "\\n";
+  return character === "\t" ? "\\t" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

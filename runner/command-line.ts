@@ -1,10 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createManagementClient, JobsApi, requiredCatalog } from "@tiltyard/client";
-import { documentationPage, formatError } from "@tiltyard/protocol";
+import { documentationPage, formatError, printable } from "@tiltyard/protocol";
 import { onNpmExit } from "@tiltyard/protocol/parent";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { type Environment, readConfig } from "./config.ts";
+import { asText } from "./job-text.ts";
 import { CatalogJobs } from "./jobs.ts";
 import { KeptRay } from "./local-ray.ts";
 import { type KubernetesOptions, openRayJobs } from "./open-rayjobs.ts";
@@ -141,7 +142,7 @@ async function run(options: Options): Promise<void> {
       startTimeoutMs,
       capacityTimeoutMs: options.capacityTimeoutMinutes * 60_000,
     },
-    ({ job, text }) => log(`job ${job}: ${text}`),
+    ({ job, text }) => logOfJob(`job ${job}: ${text}`),
     signal,
   );
   reconciler = started;
@@ -163,7 +164,7 @@ async function run(options: Options): Promise<void> {
           wake: async () => rayPlatform?.isPrepared === true && jobs.hasNew(),
         },
       ),
-      repeat(() => reap(log), { pauseMs: pauseMs.reaping, signal, log }),
+      repeat(() => reap(logOfJob), { pauseMs: pauseMs.reaping, signal, log }),
     ]);
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -189,5 +190,10 @@ function catalogOf(options: Options) {
 }
 
 function log(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printable(text)}\n`);
+}
+
+/** Logs one line. Members of a namespace choose a part of its text and must not forge lines about other jobs. */
+function logOfJob(text: string): void {
+  log(printable(asText(text), ""));
 }

@@ -1,5 +1,6 @@
+import { printable } from "@tiltyard/protocol";
 import { InvalidArgumentError, Option } from "commander";
-import { formatTable, printable } from "./terminal-text.ts";
+import { formatTable } from "./terminal-text.ts";
 
 export interface JsonOption {
   readonly json?: boolean;

@@ -118,3 +118,23 @@ test("hands the attempts on its own Ray over to the next runner when it stops", 
     await dashboard.stop();
   }
 });
+
+test("logs one line about a job without what controls a terminal, whatever its platform reports", async () => {
+  const dashboard = await startTestDashboard();
+  try {
+    const message = "\u001b]0;title\u0007failed\nLast 9 lines of stdout:\njob other: it is forged";
+    dashboard.script = () => ({ logs: [""], statuses: ["FAILED"], message });
+    await catalog.call("compactTable", { id: await createFilms(catalog) });
+    const args = ["runner/main.ts", "--address", dashboard.url, "--attempts", "1", "--url", catalog.url];
+    const { child, printed, finished } = startProgram(args, {
+      TILTYARD_API_KEY: await catalog.keyFor("runner", { $: "runner" }),
+    });
+    await printed("title");
+    child.kill("SIGTERM");
+    const { stderr } = await finished;
+    expect(stderr).toContain("\\u001b]0;title\\u0007failed\\njob other: it is forged");
+    expect(stderr).not.toMatch(/^job other/m);
+  } finally {
+    await dashboard.stop();
+  }
+});

@@ -249,19 +249,19 @@ def test_a_heartbeat_that_fails_unexpectedly_does_not_keep_an_attempt_running_af
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full fails like a full disk")
 def test_a_full_disk_for_the_output_neither_keeps_a_stopped_attempt_running_nor_fails_it():
-    program = """
-import sys, threading
-from tiltyard.job.__main__ import _leave
-from tiltyard.job.attempt import Stop
-from tiltyard.job.log_tail import LogTail
-LogTail("secret-key").install()
-print("output", flush=True)
-thread = threading.Thread(target=_leave, args=[Stop.LOST])
-thread.start()
-thread.join()
-"""
+    program = [
+        "import threading",
+        "from tiltyard.job.__main__ import _leave",
+        "from tiltyard.job.attempt import Stop",
+        "from tiltyard.job.log_tail import LogTail",
+        "LogTail('secret-key').install()",
+        "print('output', flush=True)",
+        "thread = threading.Thread(target=_leave, args=[Stop.LOST])",
+        "thread.start()",
+        "thread.join()",
+    ]
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-c", program], cwd=PACKAGE, stdout=full, stderr=full, check=False)
+        done = subprocess.run([sys.executable, "-c", "; ".join(program)], cwd=PACKAGE, stdout=full, stderr=full, check=False)
     assert done.returncode == 5
 
 
