@@ -54,7 +54,9 @@ function named(url: string, from: string): NamedCatalog {
 
 function ofProfile(name: string): NamedCatalog | undefined {
   const profile = findProfile(name);
-  return profile && { url: profile.url, apiKey: profile.apiKey, from: `the profile ${name}` };
+  return (
+    profile && { url: httpUrl(profile.url, `the profile ${name}`), apiKey: profile.apiKey, from: `the profile ${name}` }
+  );
 }
 
 /** Returns the development key of the data directory, but only for a catalog at a loopback address. */

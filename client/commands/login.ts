@@ -39,7 +39,7 @@ Examples:
       log(`key: from ${from}`);
       // The catalog rejects a wrong key before it is stored.
       const { principal } = await createManagementClient({ url, apiKey }).describeCaller({});
-      storeProfile(options.profile, { url, apiKey });
+      await storeProfile(options.profile, { url, apiKey });
       print(
         options,
         { url, profile: options.profile, principal, key_from: from, file: profilesFile() },
@@ -54,10 +54,10 @@ export function logoutCommand(): Command {
     .description("delete the stored URL and key of a catalog")
     .option("--profile <name>", "the name of the profile", defaultProfile)
     .addOption(jsonOption())
-    .action((options: Options) => {
+    .action(async (options: Options) => {
       const profile = findProfile(options.profile);
       if (profile === undefined) throw new Error(`The profile ${options.profile} does not exist in ${profilesFile()}`);
-      storeProfile(options.profile, undefined);
+      await storeProfile(options.profile, undefined);
       print(options, { profile: options.profile }, `deleted the profile ${options.profile} for ${profile.url}`);
     });
 }

@@ -1,6 +1,6 @@
 /** The commands of the catalog against a running catalog. */
 import { once } from "node:events";
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
@@ -158,6 +158,31 @@ describe("tiltyard login", () => {
     expect(await login({})).toEqual(["dora", "key: from the development key of this folder\n"]);
     const { code } = await runIn(folder, ["login", "https://catalog.example.com"], { XDG_CONFIG_HOME });
     expect(code).toBe(2);
+  });
+
+  test("keeps the profiles of simultaneous logins, also after one that was killed", async () => {
+    const XDG_CONFIG_HOME = newFolder();
+    const settings = { XDG_CONFIG_HOME, TILTYARD_API_KEY: catalog.adminKey };
+    const lock = `${XDG_CONFIG_HOME}/tiltyard/profiles.json.lock`;
+    mkdirSync(lock, { recursive: true, mode: 0o700 });
+    utimesSync(lock, 0, 0);
+    const names = ["one", "two", "three", "four", "five", "six"];
+    const logins = names.map((name) =>
+      startProgram([main, "login", catalog.url, "--profile", name], settings, { input: "" }),
+    );
+    for (const { finished } of logins) expect(await finished).toMatchObject({ code: 0 });
+    const profiles = JSON.parse(readFileSync(`${XDG_CONFIG_HOME}/tiltyard/profiles.json`, "utf8"));
+    expect(Object.keys(profiles).toSorted()).toEqual(names.toSorted());
+    expect(readdirSync(`${XDG_CONFIG_HOME}/tiltyard`)).toEqual(["profiles.json"]);
+  });
+
+  test("names a stored profile whose URL is invalid", async () => {
+    const XDG_CONFIG_HOME = newFolder();
+    mkdirSync(`${XDG_CONFIG_HOME}/tiltyard`, { mode: 0o700 });
+    const content = JSON.stringify({ default: { url: "nonsense" } });
+    writeFileSync(`${XDG_CONFIG_HOME}/tiltyard/profiles.json`, content, { mode: 0o600 });
+    const { code, stderr } = await run(["tables", "list"], { XDG_CONFIG_HOME });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("the URL of the profile default must begin with http")]);
   });
 
   test("stores no key that the catalog refuses", async () => {

@@ -34,7 +34,7 @@ class CheckingJobs extends JobsApi {
 }
 
 try {
-  storeProfile("p", { url, apiKey });
+  await storeProfile("p", { url, apiKey });
   const { signal } = new AbortController();
   await preparePython(join(import.meta.dirname, "../interop/requirements.txt"), new Progress(), signal);
   const jobs = new CheckingJobs("http://ray");
