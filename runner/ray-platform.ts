@@ -17,6 +17,8 @@ import { isOpen, isStandby, keyFile, Standby, type SubmittedRay, submit } from "
 
 /** The time in milliseconds for which Ray keeps an ended job. */
 const keptMs = 3_600_000;
+/** The length of an output that is read for its last lines. */
+const outputBytesMax = 16 * 1024 ** 2;
 /** The number that a shell adds to the signal that killed its command. */
 const shellSignals = 128;
 /** The exit code of a process for which the catalog was unavailable (job/tiltyard/job/__main__.py). */
@@ -195,12 +197,19 @@ export class RayPlatform implements Platform {
     }
   }
 
-  /** Returns the end of the output. An attempt whose packages could not be installed has none, but Ray's message. */
+  /**
+   * Returns the end of the output. An attempt whose packages could not be installed has none, but Ray's message. Ray only
+   * returns a whole output, which may have gigabytes, and its message has the end, too.
+   */
   async lastLines({ jobId, number }: PlatformAttempt): Promise<string> {
     try {
       const { jobs } = await this.#options.ray();
       const id = this.#submissionOf(jobId, number);
-      return lastLinesOf((await jobs.output(id)) || ((await jobs.details(id)).message ?? ""));
+      const output = await jobs.output(id, outputBytesMax).catch((error) => {
+        if (error instanceof JobError) return "";
+        throw error;
+      });
+      return lastLinesOf(output || ((await jobs.details(id)).message ?? ""));
     } catch (error) {
       if (error instanceof JobError) return "";
       throw error;

@@ -42,17 +42,28 @@ export class Dashboard {
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
-  /** Sends a request. @returns The body of the response. @throws JobError */
-  request(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: object): Promise<string> {
-    return pRetry(() => this.#requestOnce(method, path, body), {
+  /**
+   * Sends a request.
+   *
+   * @param bytesMax The maximum length of the response.
+   * @returns The body of the response.
+   * @throws JobError
+   */
+  request(
+    method: "GET" | "POST" | "PUT" | "DELETE",
+    path: string,
+    body?: object,
+    bytesMax = Number.POSITIVE_INFINITY,
+  ): Promise<string> {
+    return pRetry(() => this.#requestOnce(method, path, body, bytesMax), {
       ...retries,
       shouldRetry: ({ error }) => error instanceof JobError && isStarting(error),
     });
   }
 
   /** Reads JSON. @throws JobError also for another body, such as the page of a login in front of the dashboard. */
-  async read<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema>> {
-    const { data, error } = schema.safeParse(parseJson(await this.request("GET", path)));
+  async read<Schema extends z.ZodType>(path: string, schema: Schema, bytesMax?: number): Promise<z.output<Schema>> {
+    const { data, error } = schema.safeParse(parseJson(await this.request("GET", path, undefined, bytesMax)));
     if (error === undefined) return data;
     throw new JobError(`no dashboard of Ray answers at ${this.url}: GET ${path} returned another body. Check the URL`, {
       cause: error,
@@ -82,7 +93,12 @@ export class Dashboard {
     }
   }
 
-  async #requestOnce(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: object): Promise<string> {
+  async #requestOnce(
+    method: "GET" | "POST" | "PUT" | "DELETE",
+    path: string,
+    body: object | undefined,
+    bytesMax: number,
+  ): Promise<string> {
     const { request } = await import("undici");
     const isBytes = body instanceof Uint8Array;
     const answer = await request(this.url + path, {
@@ -92,13 +108,26 @@ export class Dashboard {
       headersTimeout: answerTimeoutMs,
       bodyTimeout: answerTimeoutMs,
     })
-      .then(async ({ statusCode, body }) => ({ status: statusCode, text: await body.text() }))
+      .then(async ({ statusCode, body }) => ({ status: statusCode, text: await textOf(body, bytesMax) }))
       .catch((cause) => {
+        if (cause instanceof JobError) throw cause;
         throw new JobError(`Ray's dashboard at ${this.url} does not respond`, { cause });
       });
     if (answer.status >= 200 && answer.status < 300) return answer.text;
     throw refusal(answer.status, `${method} ${path}`, answer.text.trim());
   }
+}
+
+/** Reads a body. @throws JobError if it is too long, with the status of such a body. */
+async function textOf(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body) {
+    bytes += part.length;
+    if (bytes > bytesMax) throw new JobError(`Ray's response has more than ${bytesMax} bytes`, { status: 413 });
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
 }
 
 function refusal(status: number, request: string, text: string): JobError {

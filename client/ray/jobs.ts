@@ -96,9 +96,9 @@ export class JobsApi {
     return this.#dashboard.read(pathOf(id), JobDetails);
   }
 
-  /** Returns the output of a job so far. @throws JobError */
-  async output(id: string): Promise<string> {
-    return (await this.#dashboard.read(`${pathOf(id)}/logs`, JobOutput)).logs ?? "";
+  /** Returns the output of a job so far. @throws JobError also for an output of more bytes than the maximum. */
+  async output(id: string, bytesMax?: number): Promise<string> {
+    return (await this.#dashboard.read(`${pathOf(id)}/logs`, JobOutput, bytesMax)).logs ?? "";
   }
 
   /** Streams the output of a job from its beginning until the job or the connection ends. */

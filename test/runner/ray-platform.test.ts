@@ -156,6 +156,22 @@ test("shows what pip printed when Ray could not install the packages of an attem
   }
 });
 
+test("reads no output of many megabytes, whose end is also in Ray's message", async () => {
+  const dashboard = await startTestDashboard();
+  try {
+    const message = "Job entrypoint command failed with exit code 1, last available logs:\nthe last line";
+    dashboard.script = () => ({ logs: ["x".repeat(20 * 1024 ** 2)], statuses: ["FAILED"], message });
+    const jobs = new JobsApi(dashboard.url, undefined);
+    const ray = async () => ({ dashboardUrl: dashboard.url, jobs });
+    const platform = new RayPlatform({ ray, catalogUrl: "http://127.0.0.1:2333", leaseSeconds: 20, standbyMs: 0 });
+    await platform.start({ job: openJob("ns"), number: 1, apiKey: "k" });
+    const [attempt] = await platform.list();
+    expect(attempt && (await platform.lastLines(attempt))).toMatch(/\nthe last line$/);
+  } finally {
+    await dashboard.stop();
+  }
+});
+
 test("refuses a Secret of Kubernetes, where its Ray does not run", async () => {
   const platform = new RayPlatform({
     ray: () => Promise.reject(new Error("no Ray is needed for this")),
