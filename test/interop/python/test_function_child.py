@@ -65,6 +65,21 @@ def f(value: float) -> float:
     ]
 
 
+def test_an_error_that_has_no_text_fails_only_its_row(run):
+    source = '''
+class Odd(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+def f(value: float) -> float:
+    if value == 2:
+        raise Odd
+    return value
+'''
+    values, errors = run(source, pa.field("value", pa.float64())).compute(rows(1.0, 2.0))
+    assert values.to_pylist() == [1, None]
+    assert errors == [{"row": 1, "type": f"{MODULE}.Odd", "message": "its text cannot be shown"}]
+
+
 def test_a_function_of_arrays_gets_an_array_for_each_parameter(run):
     source = '''
 def f(value: pa.Array, other: "pa.Array") -> pa.Array:

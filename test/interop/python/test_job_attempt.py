@@ -498,6 +498,12 @@ def test_the_reason_of_a_failure_has_all_lines_of_the_error():
     assert reason_of(RuntimeError(f"{task}ValueError: no film\n  look it up")) == "ValueError: no film\n  look it up"
     assert reason_of(ray.exceptions.RaySystemError("lost", "a stack\ntrace")).startswith("RaySystemError: ")
     assert reason_of(ValueError()) == "ValueError"
+
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    assert (is_passing(Odd()), reason_of(Odd())) == (False, "Odd")
     without_geneva = JobError("pip install geneva")
     without_geneva.__cause__ = ImportError("No module named 'geneva'")
     assert reason_of(without_geneva) == "JobError: pip install geneva"

@@ -79,7 +79,7 @@ def is_passing(error: BaseException) -> bool:
 
 def _is_unavailability(error: BaseException) -> bool:
     name = f"{type(error).__module__}.{type(error).__qualname__}"
-    text = str(error)
+    text = _text_of(error)
     return any(pattern.search(each) for pattern in (UNAVAILABLE, TRANSPORT) for each in (name, text))
 
 
@@ -93,7 +93,7 @@ def reason_of(error: BaseException) -> str:
 
 def _reason_of(error: BaseException) -> str:
     innermost = _innermost(error)
-    text = str(innermost).strip()
+    text = _text_of(innermost).strip()
     # Geneva raises the error of a task as text, with the traceback of the worker before the error itself.
     frames = list(FRAME.finditer(text))
     if frames and CAUSED_BY not in text and (error_of_task := text[frames[-1].end() :].strip()):
@@ -105,11 +105,19 @@ def _reason_of(error: BaseException) -> str:
 def _last_line_of(error: BaseException) -> str:
     innermost = _innermost(error)
     # Geneva reports the error of a worker as text after a description of the task.
-    text = str(innermost).strip()
+    text = _text_of(innermost).strip()
     if CAUSED_BY in text:
         return text.rsplit(CAUSED_BY, 1)[1].removeprefix("builtins.")
     lines = [line for line in text.splitlines() if line.strip()]
     return f"{type(innermost).__name__}: {lines[-1].strip()}" if lines else type(innermost).__name__
+
+
+def _text_of(error: BaseException) -> str:
+    """Returns the text of an error. The class of a user's error may fail to return one."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -293,8 +293,15 @@ def _fits(value: Any, kind: Any) -> bool:
 def _error_of(error: BaseException, redaction: Redaction) -> dict[str, str]:
     kind = type(error)
     # A truncated secret would not be found any more.
-    message = redaction.of(str(error).encode("utf-8", "backslashreplace").decode())
+    message = redaction.of(_text_of(error).encode("utf-8", "backslashreplace").decode())
     return {"type": f"{kind.__module__}.{kind.__qualname__}", "message": message[:MESSAGE_LENGTH_MAX]}
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "its text cannot be shown"
 
 
 def _shown(error: BaseException, redaction: Redaction) -> str:
