@@ -411,7 +411,7 @@ describe("the runner", () => {
     await each.cancel(job);
     each.platform.become(job, 2, "ended");
     await runner.reconcile();
-    expect(each.platform.forgotten).toEqual([`${job} 1`, `${job} 2`]);
+    expect(each.platform.forgotten.toSorted()).toEqual([`${job} 1`, `${job} 2`]);
   });
 
   test("retries an attempt that ended without an outcome, and fails the job with the last reason and lines", async () => {
