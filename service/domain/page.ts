@@ -1,5 +1,6 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
+import { jsonOrUndefined } from "./request-fields.ts";
 
 /** The maximum and default number of items of a page. */
 const pageSizeMax = 1000;
@@ -127,22 +128,4 @@ function readToken<Key>({ name, key, takesKeys = false }: List<Key>, token: stri
   const given = key.safeParse(token);
   if (takesKeys && !Array.isArray(decoded) && given.success) return given.data;
   throw new CatalogError("InvalidInput", "page_token: is not a token of this list");
-}
-
-/** Parses a text that may be no JSON; undefined then. */
-export function jsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns a value of a request as JSON. @throws CatalogError InvalidInput for one that nests deeper than the stack allows. */
-export function jsonOf(value: unknown, field: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch (cause) {
-    throw new CatalogError("InvalidInput", `${field}: nests too deep`, { cause });
-  }
 }

@@ -10,7 +10,7 @@ import {
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { jsonOrUndefined } from "./page.ts";
+import { jsonOrUndefined } from "./request-fields.ts";
 import type { Caller } from "./transaction.ts";
 
 const Policy = z.object(TablePolicy);

@@ -92,3 +92,21 @@ export function invalidInput<Problem>(problems: readonly Problem[], describe: (p
   const reported = problems.slice(0, reportedMax).map((problem) => describe(problem));
   return new CatalogError("InvalidInput", [...reported, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; "));
 }
+
+/** Parses a text that may be no JSON; undefined then. */
+export function jsonOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns a value of a request as JSON. @throws CatalogError InvalidInput for one that nests deeper than the stack allows. */
+export function jsonOf(value: unknown, field: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new CatalogError("InvalidInput", `${field}: nests too deep`, { cause });
+  }
+}

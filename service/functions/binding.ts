@@ -15,7 +15,7 @@ import {
   parseFunctionType,
   wholeResult,
 } from "@tiltyard/protocol";
-import { jsonOf } from "../domain/page.ts";
+import { jsonOf } from "../domain/request-fields.ts";
 import { findField } from "../lance/field-path.ts";
 import { type FunctionRecord, findFunction, findFunctionBy, insertBinding } from "../store/functions.ts";
 import { findSecret } from "../store/secrets.ts";

@@ -9,7 +9,7 @@ import {
   type RequestOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
-import { jsonOrUndefined } from "../domain/page.ts";
+import { jsonOrUndefined } from "../domain/request-fields.ts";
 import { problemOfEntryPoint } from "./entry-point.ts";
 
 type Request = RequestOf<RemoteContracts["createFunction"]>;

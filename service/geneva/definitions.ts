@@ -10,7 +10,7 @@ import {
 import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
-import { jsonOf } from "../domain/page.ts";
+import { jsonOf } from "../domain/request-fields.ts";
 import { catalogCaller, type Origin, prepareAudit } from "../domain/transaction.ts";
 import type { Reader } from "../rows/reader.ts";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";

@@ -11,7 +11,7 @@ import {
   sourceOfView,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
-import { jsonOf } from "../domain/page.ts";
+import { jsonOf } from "../domain/request-fields.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { requireFitting } from "../jobs/job.ts";
 import type { Manifest } from "../lance/manifest.ts";
