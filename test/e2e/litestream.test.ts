@@ -3,14 +3,23 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CopyObjectCommand, DeleteObjectCommand, ListObjectsV2Command, type S3Client } from "@aws-sdk/client-s3";
+import {
+  CopyObjectCommand,
+  DeleteBucketCommand,
+  DeleteObjectCommand,
+  ListObjectsV2Command,
+  type S3Client,
+} from "@aws-sdk/client-s3";
 import Database from "better-sqlite3";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { unusedPort } from "../../client/unused-port.ts";
+import { catalogDashboard } from "../../infra/components/monitoring/catalog-dashboard.ts";
 import { versions } from "../../infra/versions.ts";
 import type { TestServer } from "../interop/servers.ts";
 import { startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { missingOf } from "../support/promql.ts";
 import { deployed } from "../support/stack.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { administrator, clientOf, region, startSeaweed } from "./seaweedfs/server.ts";
@@ -33,6 +42,7 @@ describe("the copies of the catalog by Litestream", () => {
   let s3: S3Client;
   let environment: Record<string, string>;
   let containers: { readonly restore: string[]; readonly replicate: string[] };
+  let metricsPort: number;
   let pod: Pod | undefined;
 
   beforeAll(async () => {
@@ -47,12 +57,14 @@ describe("the copies of the catalog by Litestream", () => {
     };
     s3 = clientOf(server, administrator);
     const catalog = { image: "registry.example.com/catalog:1", litestream: { bucket: `s3://${bucket}/prod` } };
-    const { one } = await deployed("existing", { catalog });
+    const { one } = await deployed("existing", { catalog, monitoring: { collector: "prometheus-operator" } });
     const { data }: { readonly data: Record<string, string> } = one(
       "kubernetes:core/v1:ConfigMap",
       "litestream",
     ).inputs;
-    for (const [file, content] of Object.entries(data)) writeFileSync(here(`/etc/litestream/${file}`), here(content));
+    metricsPort = await unusedPort();
+    for (const [file, content] of Object.entries(data))
+      writeFileSync(here(`/etc/litestream/${file}`), here(content).replace('":9090"', `"127.0.0.1:${metricsPort}"`));
     const [restore, replicate] = one("kubernetes:apps/v1:StatefulSet").inputs.spec.template.spec.initContainers;
     containers = { restore: restore.args, replicate: replicate.args };
   });
@@ -103,10 +115,37 @@ describe("the copies of the catalog by Litestream", () => {
     expect(namespacesOf(here("/data/catalog.sqlite"))).toEqual(["afterwards", "dropped", "films", "first"]);
   });
 
+  test("appear in the metrics that the alert and the dashboard read, also while the store refuses copies", async () => {
+    pod = await startPod();
+    const { catalog } = pod;
+    const uploads = () => metricValue('litestream_replica_operation_total{operation="PUT",replica_type="s3"}');
+    const changes = () => metricValue(`litestream_txid{db="${here("/data/catalog.sqlite")}"}`);
+    await until(async () => (await uploads()) > 0);
+    expect(missingOf(catalogDashboard, await metrics()).filter((each) => each.startsWith("litestream_"))).toEqual([]);
+
+    await s3.send(new DeleteBucketCommand({ Bucket: bucket }));
+    const [copied, changed] = [await uploads(), await changes()];
+    for (const id of ["while", "it", "fails"]) await catalog.call("createNamespace", { id: [id] });
+    await until(async () => (await changes()) > changed);
+    expect(await uploads()).toBe(copied);
+    pod.kill();
+  });
+
+  async function metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  }
+
+  async function metricValue(series: string): Promise<number> {
+    const line = (await metrics()).split("\n").find((each) => each.startsWith(`${series} `));
+    return Number(line?.split(" ").at(-1));
+  }
+
   interface Pod {
     readonly catalog: TestCatalog;
     /** Stops the catalog, and then Litestream, as Kubernetes does with a side car. */
     stop(): Promise<void>;
+    /** Kills Litestream, which would try to copy the last changes for half a minute. */
+    kill(): void;
   }
 
   /** Starts the containers of the catalog's pod in their order. */
@@ -123,7 +162,7 @@ describe("the copies of the catalog by Litestream", () => {
       await catalog.stop();
       await end(copying);
     };
-    return { catalog, stop: () => (stopped ??= stop()) };
+    return { catalog, stop: () => (stopped ??= stop()), kill: () => copying.kill("SIGKILL") };
   }
 
   /** Runs the containers of the runbook's pod. */

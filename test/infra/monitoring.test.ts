@@ -27,7 +27,7 @@ describe("metrics", () => {
     });
     expect(one(type, "catalog-monitor").inputs).toMatchObject({
       metadata: { namespace: "lancedb-catalog" },
-      spec: { podMetricsEndpoints: [{ port: "http", path: "/metrics" }] },
+      spec: { podMetricsEndpoints: [{ port: "http", path: "/metrics" }, { port: "litestream" }] },
     });
   });
 
@@ -38,7 +38,10 @@ describe("metrics", () => {
       endpoints: expect.arrayContaining([{ port: "metrics", path: "/metrics", interval: "30s" }]),
       targetLabels: { fromPod: [{ from: "ray.io/cluster", to: "ray_io_cluster" }] },
     });
-    expect(one(type, "catalog-monitor").inputs.spec.endpoints).toMatchObject([{ port: "http", path: "/metrics" }]);
+    expect(one(type, "catalog-monitor").inputs.spec.endpoints).toMatchObject([
+      { port: "http", path: "/metrics" },
+      { port: "litestream", path: "/metrics" },
+    ]);
   });
 
   test("are read on Google's clouds alone by Google", async () => {
@@ -56,7 +59,19 @@ describe("metrics", () => {
     const rules: { from: object[]; ports: { port: number }[] }[] = one(networkPolicy, "ray-pods").inputs.spec.ingress;
     const ofCollector = rules.filter((rule) => rule.from.some((each) => isDeepStrictEqual(each, from[0])));
     expect(ofCollector.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[8080, 44217, 44227]]);
-    expect(one(networkPolicy, "catalog").inputs.spec.ingress[0].from).toEqual(expect.arrayContaining(from));
+    const [callers, ...others] = one(networkPolicy, "catalog").inputs.spec.ingress;
+    expect(callers.from).toEqual(expect.arrayContaining(from));
+    expect(others).toEqual([{ from, ports: [{ protocol: "TCP", port: 9090 }] }]);
+  });
+
+  test("are served by Litestream only for a collector", async () => {
+    const litestream = { bucket: "s3://backups/prod" };
+    const settingsWith = async (monitoring: object) => {
+      const { one } = await deployed("existing", { catalog: { image: "catalog:1", litestream }, monitoring });
+      return JSON.parse(one("kubernetes:core/v1:ConfigMap", "litestream").inputs.data["litestream.yml"]);
+    };
+    expect(await settingsWith(operator)).toMatchObject({ addr: ":9090" });
+    expect(await settingsWith({})).not.toHaveProperty("addr");
   });
 });
 
@@ -85,7 +100,8 @@ describe("dashboards", () => {
     const call = await catalog.call("listNamespaces", { id: [] });
     expect(call.status).toBe(200);
     const text = await (await catalog.fetch("/metrics", { headers: {} })).text();
-    expect(missingOf(catalogDashboard, text)).toEqual([]);
+    // test/e2e/litestream.test.ts reads those of Litestream.
+    expect(missingOf(catalogDashboard, text).filter((problem) => !problem.startsWith("litestream_"))).toEqual([]);
   });
 
   test("reports dashboards with unknown metrics", () => {

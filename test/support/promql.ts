@@ -14,7 +14,7 @@ export function missingOf(dashboard: Dashboard, exposition: string): string[] {
   const queries = dashboard.panels.flatMap((panel) => Object.values(panel.queries));
   const asked = [...queries, ...(dashboard.variable === undefined ? [] : [dashboard.variable.metric])];
   return asked.flatMap((query) => {
-    const names = [...query.matchAll(/\b(?:tiltyard|ray|process|nodejs)_\w+/g)]
+    const names = [...query.matchAll(/\b(?:tiltyard|litestream|ray|process|nodejs)_\w+/g)]
       .map(([name]) => name)
       .filter((name) => !collected.includes(name));
     if (names.length === 0) return [`${query}: has no metric`];

@@ -8,6 +8,7 @@ import { podsOf, tcp, toNameServers } from "../network-peers.ts";
 import { type CatalogDeps, type Child, metadataOf, podsServiceName } from "./catalog-deps.ts";
 import { createCatalogEntry, serviceAnnotationsOf } from "./catalog-entry.ts";
 import { moveLabels } from "./catalog-move.ts";
+import { litestreamPort } from "./litestream.ts";
 
 /** The key of the addresses of a cloud's gateways. */
 const gatewayClass = "gateway";
@@ -79,7 +80,8 @@ function createPolicy(name: string, deps: CatalogDeps, egress: ReturnType<typeof
   const { cluster, platform, settings, monitoring } = deps;
   const { allowedNamespaces, gateway, ingress } = settings;
   const gatewayNamespaces = gateway === undefined ? [] : [gateway.namespace];
-  const callers = [...collectorNamespaces(monitoring), ...gatewayNamespaces, ...allowedNamespaces];
+  const collectors = collectorNamespaces(monitoring);
+  const callers = [...collectors, ...gatewayNamespaces, ...allowedNamespaces];
   const namespaces = [...platform.namespaces, ...callers].map((each) => podsOf(each));
   // Some load balancers connect to pods directly, from addresses of the cloud.
   const ranges = cluster.services.loadBalancerRanges;
@@ -93,7 +95,10 @@ function createPolicy(name: string, deps: CatalogDeps, egress: ReturnType<typeof
       spec: {
         podSelector: { matchLabels: catalogLabels },
         policyTypes: ["Ingress", "Egress"],
-        ingress: [{ from: [{ podSelector: {} }, ...namespaces, ...addresses], ports: [tcp(catalogPort)] }],
+        ingress: [
+          { from: [{ podSelector: {} }, ...namespaces, ...addresses], ports: [tcp(catalogPort)] },
+          ...collectors.map((each) => ({ from: [podsOf(each)], ports: [tcp(litestreamPort)] })),
+        ],
         egress,
       },
     },

@@ -7,8 +7,12 @@ import type { CatalogDeps, Child } from "./catalog-deps.ts";
 import { containerSecurity, dataVolume, secretsOf } from "./pod-parts.ts";
 
 const image = `litestream/litestream:${versions.litestream}`;
+/** The name of its container, of its volume and of the port of its metrics. */
+export const litestreamName = "litestream";
 const settingsFolder = "/etc/litestream";
 const settingsFile = "litestream.yml";
+/** The port of its metrics, which only the collector of the stack may read. */
+export const litestreamPort = 9090;
 /** A restore reaches back as far as the snapshots. By default, Litestream keeps only those of the last day. */
 const snapshots = { interval: "24h", retention: "336h" } as const;
 
@@ -33,19 +37,24 @@ export function createLitestream(name: string, deps: CatalogDeps, backups: Backu
   const onlyIfLost = ["-if-db-not-exists", "-if-replica-exists", dataVolume.databaseFile];
   return {
     restore: container("restore", ["restore", ...config, ...onlyIfLost]),
-    replicate: { ...container("litestream", ["replicate", ...config]), restartPolicy: "Always" },
-    volume: { name: "litestream", configMap: { name: configMap } },
+    replicate: {
+      ...container(litestreamName, ["replicate", ...config]),
+      restartPolicy: "Always",
+      ports: [{ name: litestreamName, containerPort: litestreamPort }],
+    },
+    volume: { name: litestreamName, configMap: { name: configMap } },
   };
 }
 
 function createSettings(
   name: string,
-  { namespace }: CatalogDeps,
+  { namespace, monitoring }: CatalogDeps,
   { uri, region }: Backups,
   child: Child,
 ): pulumi.Output<string> {
   const settings = uri.apply((bucket) =>
     JSON.stringify({
+      ...(monitoring.collector !== "none" && { addr: `:${litestreamPort}` }),
       snapshot: snapshots,
       dbs: [
         {
@@ -83,7 +92,7 @@ function containerOf(name: string, args: string[], { cluster, settings }: Catalo
     resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "256Mi" } },
     volumeMounts: [
       { name: dataVolume.name, mountPath: dataVolume.path },
-      { name: "litestream", mountPath: settingsFolder, readOnly: true },
+      { name: litestreamName, mountPath: settingsFolder, readOnly: true },
       { name: "tmp", mountPath: "/tmp" },
     ],
   };

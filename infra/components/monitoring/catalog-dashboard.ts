@@ -38,6 +38,14 @@ export const catalogDashboard: Dashboard = {
       queries: { evicted: "sum(rate(tiltyard_evicted_connections_total[5m]))" },
     },
     {
+      title: "Copies of SQLite by Litestream",
+      unit: "short",
+      queries: {
+        "changes in 5 minutes": "increase(litestream_txid[5m])",
+        "uploads in 5 minutes": 'increase(litestream_replica_operation_total{operation="PUT"}[5m])',
+      },
+    },
+    {
       title: "Memory",
       unit: "bytes",
       queries: { "{{pod}}": 'process_resident_memory_bytes{pod=~"tiltyard-catalog.*"}' },
