@@ -33,8 +33,9 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // A client that reuses its connection would delay the shutdown.
     if (!server.listening) outgoing.shouldKeepAlive = false;
-    if (hasOneHost(incoming)) return listener(incoming, outgoing);
-    const body = JSON.stringify(invalidRequest("the request must have one Host header"));
+    const problem = problemOf(incoming);
+    if (problem === undefined) return listener(incoming, outgoing);
+    const body = JSON.stringify(invalidRequest(problem));
     outgoing
       .writeHead(400, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
       .end(body);
@@ -56,8 +57,14 @@ export function createHttpServer(app: Hono<AppEnv>, idle: IdleLimits): Server {
   return server;
 }
 
-function hasOneHost({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === "host").length === 1;
+/** Matches a path with a segment that URLs resolve like a folder. Its request would call another operation. */
+const dotSegment = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i;
+
+/** Returns the reason for which a request is refused; undefined for a valid one. */
+function problemOf({ rawHeaders, url = "" }: IncomingMessage): string | undefined {
+  const hosts = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === "host");
+  if (hosts.length !== 1) return "the request must have one Host header";
+  return dotSegment.test(url) ? "the path has a segment . or .., which no object has as its name" : undefined;
 }
 
 /** Starts listening. @returns The URL of the server. @throws Error of the system, such as EADDRINUSE. */

@@ -462,6 +462,14 @@ describe("a header", () => {
     ["of a negative length", "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n{}"],
     ["with two Host headers", "GET /v1/table HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n"],
     ["without a Host header", "GET /v1/table HTTP/1.1\r\nconnection: close\r\n\r\n"],
+    [
+      "with a segment of dots in its path",
+      "POST /v1/table/t/index/../drop HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+    ],
+    [
+      "with encoded dots in its path",
+      "POST /v1/table/t/index/%2E./drop HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+    ],
     ["of another protocol", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
     ["that begins TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"],
   ])("is answered by the error body when a request %s", async (_, bytes) => {
