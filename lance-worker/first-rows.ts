@@ -16,7 +16,7 @@ export async function readFirstRows(dataset: OpenTable, request: Request): Promi
   const named = request.columns?.flatMap((name) => fields.find((field) => field.name === name) ?? []);
   const chosen = (named ?? fields).slice(0, shown.columns);
   const all = chosen.map((field) => shownColumn(field, request.whole ? shown.whole : shown));
-  const { columns, page } = await readPlannable(dataset, all, request);
+  const { columns, page } = await readShown(dataset, all, request);
   return {
     version: dataset.version,
     columns: chosen.map(({ name, type }, index) => ({
@@ -35,13 +35,11 @@ type Columns = readonly (ShownColumn | undefined)[];
  * Reads rows without the columns whose expressions the library cannot plan or evaluate. All columns are tried first,
  * because each plan for a table with 10,000 columns lasts for seconds.
  */
-async function readPlannable(dataset: OpenTable, all: Columns, request: Request) {
+async function readShown(dataset: OpenTable, all: Columns, request: Request) {
   try {
     return { columns: all, page: await readRows(dataset, all, request) };
   } catch (error) {
-    const isPlanned = await Promise.all(all.map((column) => column && canPlan(dataset, column)));
-    const planned = all.map((column, index) => (isPlanned[index] ? column : undefined));
-    const columns = isPlanned.includes(false) ? planned : await evaluable(dataset, all, request);
+    const columns = await evaluable(dataset, all, request);
     // The filter or the order fails, not a column.
     if (columns.every((column) => column === undefined)) throw error;
     return { columns, page: await readRows(dataset, columns, request) };
@@ -49,7 +47,7 @@ async function readPlannable(dataset: OpenTable, all: Columns, request: Request)
 }
 
 /**
- * Returns the columns whose expressions the library can evaluate, such as none of dictionaries of bytes. Halves of the
+ * Returns the columns whose expressions the library can plan and evaluate, such as none of dictionaries of bytes. Halves of the
  * columns are read, because few fail.
  */
 async function evaluable(dataset: OpenTable, columns: Columns, request: Request): Promise<Columns> {
@@ -67,17 +65,6 @@ async function evaluable(dataset: OpenTable, columns: Columns, request: Request)
   const first = await tryTo(columns.map((column) => (column && half.has(column) ? column : undefined)));
   const second = await tryTo(columns.map((column) => (column && half.has(column) ? undefined : column)));
   return columns.map((_, index) => first[index] ?? second[index]);
-}
-
-/** Reports whether the library can plan the expressions of a column, without reading any rows. */
-async function canPlan({ table }: OpenTable, { expressions }: ShownColumn): Promise<boolean> {
-  try {
-    const query = await rawQueryOf(table.query().select(selectionOf(expressions)));
-    await query.outputSchema();
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function readRows(
