@@ -1,5 +1,5 @@
 import { CatalogError, PrincipalName, tokenPrefix } from "@tiltyard/protocol";
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 
@@ -24,7 +24,7 @@ const verifiedForMs = 30_000;
 const keysMaxAgeMs = 30_000;
 /** The time for which the last keys remain usable while the issuer is unavailable. */
 const keysKeptMs = 3_600_000;
-/** The time for which a failed fetch of the keys is not repeated, because any caller can send tokens. */
+/** The time for which a fetch of the keys is not repeated, because any caller can send tokens. */
 const fetchAgainAfterMs = 1_000;
 const verifiedMax = 10_000;
 const tokenLengthMax = 16 * 1024;
@@ -84,71 +84,76 @@ function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTClaimValidationFailed) return `its claim ${error.claim} is wrong`;
   if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is not the issuer's";
   if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key";
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return "it does not name which of the issuer's keys signed it";
   if (error instanceof errors.JOSEAlgNotAllowed) return "its algorithm is not allowed";
   return "it is malformed";
 }
 
 /**
  * Creates a lookup of the keys of an OIDC issuer. It fetches them for the first token, for a token that names a new
- * key, and when they are half a minute old; at most once a second while the issuer fails.
+ * key, and when they are half a minute old; at most once a second. While the issuer fails, tokens are checked with the
+ * last keys, and only the first one and those with an unknown key wait for the issuer.
  *
  * @throws CatalogError ServiceUnavailable if they cannot be fetched and the last ones are too old.
  */
 export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVerifyGetKey {
-  let keySet: ReturnType<typeof createRemoteJWKSet> | undefined;
-  let usableUntilMs = 0;
-  let fetching: Promise<ReturnType<typeof createRemoteJWKSet>> | undefined;
-  let [failure, retryAtMs]: [unknown, number] = [undefined, 0];
+  let findKey: JWTVerifyGetKey | undefined;
+  let url = jwksUrl;
+  let fetching: Promise<void> | undefined;
+  let failure: unknown;
+  // The time is not that of the clock, which may be set back.
+  let [fetchedAtMs, triedAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  const isOlderThan = (ageMs: number) => performance.now() - fetchedAtMs >= ageMs;
 
   async function fetchKeys() {
-    keySet ??= createRemoteJWKSet(jwksUrl === undefined ? await discover(issuer) : new URL(jwksUrl), {
-      timeoutDuration: fetchTimeoutMs,
-      cacheMaxAge: keysMaxAgeMs,
-    });
-    await keySet.reload();
-    usableUntilMs = performance.now() + keysKeptMs;
-    return keySet;
-  }
-
-  async function freshKeys() {
-    if (keySet?.fresh) return keySet;
-    if (performance.now() < retryAtMs) throw failure;
-    fetching ??= fetchKeys();
     try {
-      return await fetching;
+      url ??= await discover(issuer);
+      findKey = createLocalJWKSet((await fetchJson(url)) as JSONWebKeySet);
+      [fetchedAtMs, failure] = [performance.now(), undefined];
     } catch (cause) {
-      [failure, retryAtMs] = [cause, performance.now() + fetchAgainAfterMs];
-      throw cause;
+      // The issuer may have moved its keys.
+      [url, failure] = [jwksUrl, cause];
     } finally {
-      fetching = undefined;
+      [triedAtMs, fetching] = [performance.now(), undefined];
     }
   }
 
+  /** @returns The fetch of the keys that began now or before; undefined if the last one has just ended. */
+  function refreshKeys() {
+    if (performance.now() - triedAtMs >= fetchAgainAfterMs) fetching ??= fetchKeys();
+    return fetching;
+  }
+
   return async (header, token) => {
-    try {
-      const keys = await freshKeys();
-      return await keys(header, token);
-    } catch (error) {
-      // jose has no error type for responses such as HTTP 500. Only the listed errors concern the token itself.
-      if (tokenErrors.some((type) => error instanceof type)) throw error;
-      const last = keySet?.jwks();
-      if (last !== undefined && performance.now() < usableUntilMs) return createLocalJWKSet(last)(header, token);
+    if (isOlderThan(keysMaxAgeMs)) {
+      const refreshed = refreshKeys();
+      if (failure === undefined || isOlderThan(keysKeptMs)) await refreshed;
+    }
+    if (findKey === undefined || isOlderThan(keysKeptMs))
       throw new CatalogError("ServiceUnavailable", "The keys of the token issuer cannot be fetched now. Try again.", {
-        cause: error,
+        cause: failure,
       });
+    try {
+      return await findKey(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      await refreshKeys();
+      return findKey(header, token);
     }
   };
 }
 
-const tokenErrors = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
-
 const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-async function discover(issuer: string): Promise<URL> {
+async function discover(issuer: string): Promise<string> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const answer = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs) });
-  if (!answer.ok) throw new Error(`${url} responded with ${answer.status}`);
-  const document = Discovery.parse(await answer.json());
+  const document = Discovery.parse(await fetchJson(url));
   if (document.issuer !== issuer) throw new Error(`${url} is the document of another issuer, ${document.issuer}`);
-  return new URL(document.jwks_uri);
+  return document.jwks_uri;
+}
+
+async function fetchJson(url: string): Promise<unknown> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(fetchTimeoutMs) });
+  if (!response.ok) throw new Error(`${url} responded with ${response.status}`);
+  return response.json();
 }

@@ -186,6 +186,94 @@ describe("a token of an OIDC issuer", () => {
     await own.stop();
   });
 
+  test("is accepted with a new key a second after the keys of the issuer were fetched", async () => {
+    const rotating = new Issuer();
+    await rotating.start();
+    const own = await startTestCatalog(rotating.settings);
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
+    const status = async (kid: string) =>
+      statusWith(own, { authorization: `Bearer ${await rotating.token({ jti: randomUUID() }, { kid })}` });
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      expect(await status("first")).toBe(200);
+      await rotating.rotate("second");
+      vi.advanceTimersByTime(1_000);
+      expect(await status("second")).toBe(200);
+      expect(await status("first")).toBe(401);
+    } finally {
+      vi.useRealTimers();
+      rotating.stop();
+      await own.stop();
+    }
+  });
+
+  test("is refused a minute after the issuer withdrew its key although the clock was set back", async () => {
+    const withdrawing = new Issuer();
+    await withdrawing.start();
+    const own = await startTestCatalog(withdrawing.settings);
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
+    const status = async () =>
+      statusWith(own, { authorization: `Bearer ${await withdrawing.token({ jti: randomUUID() })}` });
+    vi.useFakeTimers({ toFake: ["Date", "performance"] });
+    try {
+      expect(await status()).toBe(200);
+      vi.setSystemTime(Date.now() - 3_600_000);
+      await withdrawing.rotate("second");
+      vi.advanceTimersByTime(60_000);
+      expect(await status()).toBe(401);
+    } finally {
+      vi.useRealTimers();
+      withdrawing.stop();
+      await own.stop();
+    }
+  });
+
+  test("does not wait for an issuer that failed before and now does not respond", async () => {
+    const stuck = new Issuer();
+    await stuck.start();
+    const own = await startTestCatalog(stuck.settings);
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
+    const status = async () => statusWith(own, { authorization: `Bearer ${await stuck.token({ jti: randomUUID() })}` });
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      expect(await status()).toBe(200);
+      stuck.keysAvailable = false;
+      vi.advanceTimersByTime(30_000);
+      expect(await status()).toBe(200);
+      stuck.isHolding = true;
+      vi.advanceTimersByTime(1_000);
+      expect(await status()).toBe(200);
+      await vi.waitFor(() => expect(stuck.held).toBe(1));
+    } finally {
+      vi.useRealTimers();
+      stuck.stop();
+      await own.stop();
+    }
+  });
+
+  test("finds the keys of an issuer that has moved them", async () => {
+    const moving = new Issuer();
+    await moving.start();
+    const own = await startTestCatalog(moving.settings);
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
+    const status = async (kid: string) =>
+      statusWith(own, { authorization: `Bearer ${await moving.token({ jti: randomUUID() }, { kid })}` });
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      expect(await status("first")).toBe(200);
+      moving.keysPath = "/moved/jwks";
+      await moving.rotate("second");
+      vi.advanceTimersByTime(1_000);
+      expect(await status("second")).toBe(401);
+      vi.advanceTimersByTime(1_000);
+      expect(await status("second")).toBe(200);
+    } finally {
+      vi.useRealTimers();
+      moving.stop();
+      await own.stop();
+    }
+  });
+
   test("is refused a minute after the issuer withdrew its key, but not while the issuer is unavailable for less than an hour", async () => {
     const withdrawing = new Issuer();
     await withdrawing.start();

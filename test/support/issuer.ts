@@ -9,17 +9,30 @@ export class Issuer {
   #published: JWK[] = [];
   readonly #private = new Map<string, Parameters<SignJWT["sign"]>[0]>();
   available = true;
+  keysPath = "/jwks";
   keysAvailable = true;
+  /** The number of requests that it holds without a response. */
+  held = 0;
+  isHolding = false;
   /** The number of requests that it received. */
   requests = 0;
 
   constructor() {
     this.#server = createServer((request, response) => {
       this.requests += 1;
-      response.statusCode = this.available && (this.keysAvailable || !request.url?.endsWith("/jwks")) ? 200 : 500;
-      const document = request.url?.endsWith("/jwks")
+      if (this.isHolding) {
+        this.held += 1;
+        response.once("close", () => {
+          this.held -= 1;
+        });
+        return;
+      }
+      const isOfKeys = request.url === this.keysPath;
+      const isKnown = isOfKeys ? this.keysAvailable : request.url === "/.well-known/openid-configuration";
+      response.statusCode = this.available && isKnown ? 200 : 500;
+      const document = isOfKeys
         ? { keys: this.#published }
-        : { issuer: this.url, jwks_uri: `${this.url}/jwks` };
+        : { issuer: this.url, jwks_uri: `${this.url}${this.keysPath}` };
       response.end(this.available ? JSON.stringify(document) : "");
     });
   }
