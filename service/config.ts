@@ -18,6 +18,8 @@ const flag = z
   .transform((text) => text === "1" || text === "true")
   .optional();
 
+const httpUrl = z.url({ protocol: /^https?$/, error: "must be a URL that begins with https:// or http://" });
+
 const location = z.string().transform((text, context) => orIssue(() => parseLocation(text), context));
 
 /** Parses a part of a setting. An error of the protocol becomes a problem of the setting. */
@@ -101,9 +103,9 @@ const Environment = z.object({
     )
     .pipe(z.array(allowedLocation)),
   TILTYARD_AUTH: z.enum(["development", "oidc"]).default("development"),
-  TILTYARD_OIDC_ISSUER: z.url().optional(),
+  TILTYARD_OIDC_ISSUER: httpUrl.optional(),
   TILTYARD_OIDC_AUDIENCE: z.string().optional(),
-  TILTYARD_OIDC_JWKS_URL: z.url().optional(),
+  TILTYARD_OIDC_JWKS_URL: httpUrl.optional(),
   TILTYARD_OIDC_CLIENT_ID: z.string().optional(),
   TILTYARD_OIDC_SCOPE: z
     .string()
@@ -281,6 +283,8 @@ function authProblems(set: Variables): readonly string[] {
     return ["TILTYARD_OIDC_ISSUER", "TILTYARD_OIDC_AUDIENCE"]
       .filter((name) => ownValue(set, name) === undefined)
       .map((name) => `${name} is required with TILTYARD_AUTH=oidc`);
+  const ofOidc = Object.keys(set).filter((name) => name.startsWith("TILTYARD_OIDC_"));
+  if (ofOidc.length > 0) return [`${ofOidc.join(", ")}: of no use without TILTYARD_AUTH=oidc`];
   const host = set.TILTYARD_HOST ?? defaultHost;
   if (loopback.includes(host) || ["1", "true"].includes(set.TILTYARD_ALLOW_INSECURE ?? "")) return [];
   return [

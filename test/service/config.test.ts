@@ -101,6 +101,14 @@ describe("the settings", () => {
     ],
     [{ TILTYARD_ALLOW_INSECURE: "yes" }, "TILTYARD_ALLOW_INSECURE must be 1 or 0"],
     [{ TILTYARD_AUTH: "oidc" }, "TILTYARD_OIDC_ISSUER is required"],
+    [
+      { TILTYARD_AUTH: "oidc", TILTYARD_OIDC_ISSUER: "localhost:8080/realms/a", TILTYARD_OIDC_AUDIENCE: "a" },
+      "TILTYARD_OIDC_ISSUER must be a URL that begins with https:// or http://",
+    ],
+    [
+      { TILTYARD_OIDC_ISSUER: "https://login.example", TILTYARD_OIDC_AUDIENCE: "a" },
+      "TILTYARD_OIDC_ISSUER, TILTYARD_OIDC_AUDIENCE: of no use without TILTYARD_AUTH=oidc",
+    ],
   ])("refuse %j", (environment, problem) => {
     expect(problemsOf(environment)).toContain(problem);
   });
