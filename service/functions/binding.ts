@@ -12,6 +12,7 @@ import {
   type Identifier,
   type JsonArrowDataType,
   type JsonArrowSchema,
+  ownValue,
   parseFunctionType,
   wholeResult,
 } from "@tiltyard/protocol";
@@ -176,5 +177,18 @@ function initializationOf({ initialization = {} }: Application, { definition }: 
   if (unknown !== undefined) throw invalid(`initialization: the function has no argument ${unknown}`);
   const missing = known.find(({ name, nullable }) => !nullable && !Object.hasOwn(initialization, name));
   if (missing !== undefined) throw invalid(`initialization: the argument ${missing.name} is missing`);
+  const rounded = known.find(
+    ({ name, arrow_type }) => /int/.test(arrow_type) && isRounded(ownValue(initialization, name)),
+  );
+  if (rounded !== undefined)
+    throw invalid(
+      `initialization: the argument ${rounded.name} has an integer beyond 2^53-1, which JSON would round. Declare it as utf8, and convert it in the class`,
+    );
   return initialization;
+}
+
+/** Reports whether a value has an integer that its JSON text may have contained with other digits. */
+function isRounded(value: unknown): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(isRounded);
 }

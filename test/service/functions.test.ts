@@ -401,6 +401,25 @@ describe("a column of a Function", () => {
     });
   });
 
+  test("has no integer in the arguments of the constructor that JSON would round", async () => {
+    const id = await createFilms(catalog);
+    const initialization = [field("seeds", "list<uint64>", true), field("factor", "float64", true)];
+    const version = await register([id[0] ?? "", "f"], {
+      source: "class f:\n    pass\n",
+      signature: { initialization },
+    });
+    const add = (column: string, given: Fields) =>
+      catalog.call("remoteAlterTableAddColumns", {
+        id,
+        ...application(version, { value: "id" }, { $value: column }, given),
+      });
+    expect((await add("a", { seeds: [1, 2 ** 61] })).error).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining("the argument seeds has an integer beyond 2^53-1"),
+    });
+    expect((await add("b", { seeds: [2 ** 53 - 1], factor: 1e300 })).status).toBe(200);
+  });
+
   test("is refused for a reader of the table, and for callers without a role on the Function", async () => {
     const id = await createFilms(catalog);
     const [namespace = ""] = id;
