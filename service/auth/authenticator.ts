@@ -52,7 +52,9 @@ export function createAuthenticator(
       if (owner === undefined || (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()))
         throw new CatalogError(
           "Unauthenticated",
-          isToken ? "the token is not known or has expired" : "the API key is not known or was revoked",
+          isToken
+            ? "the token is not known or has expired. Send an API key as x-api-key"
+            : "the API key is not known or was revoked",
         );
       const { id: apiKeyId, principal: name, job, attempt: number = 0, creator = "" } = owner;
       if (job === undefined) return { name, grants: owner.grants, apiKeyId };

@@ -86,7 +86,7 @@ function reasonOf(error: unknown): string {
   if (error instanceof errors.JWKSNoMatchingKey) return "the issuer has no such key";
   if (error instanceof errors.JWKSMultipleMatchingKeys) return "it does not name which of the issuer's keys signed it";
   if (error instanceof errors.JOSEAlgNotAllowed) return "its algorithm is not allowed";
-  return "it is malformed";
+  return "it is malformed. Send an API key as x-api-key";
 }
 
 /**

@@ -169,6 +169,16 @@ describe("a token of an OIDC issuer", () => {
     expect(await bearer(token)).toBe(401);
   });
 
+  test("is refused with the name of the right header if it is an API key", async () => {
+    for (const each of [catalog, await startTestCatalog()]) {
+      const headers = { authorization: `Bearer ${each.adminKey}` };
+      const refused = await each.fetch("/v1/namespace/$/describe", { method: "POST", headers });
+      expect(refused.status).toBe(401);
+      expect(await refused.json()).toMatchObject({ detail: expect.stringContaining("x-api-key") });
+      if (each !== catalog) await each.stop();
+    }
+  });
+
   test("is accepted with a new key once the issuer has rotated to it", async () => {
     const rotating = new Issuer();
     await rotating.start();
