@@ -31,9 +31,11 @@ export async function startService(config: Config, log: Log, replacements: Repla
     tasks: () => countTasks(store.read),
     stalledJobs: () => countStalledJobs(store.read, Date.now() - config.stalledAfterMs),
   });
-  const issuer =
-    auth.mode === "oidc" ? createTokenVerifier({ ...auth, keys: remoteKeys(auth.issuer, auth.jwksUrl) }) : undefined;
-  const authenticator = createAuthenticator(store, issuer, config.isolatedNamespaces);
+  const verifyToken =
+    auth.mode === "oidc"
+      ? createTokenVerifier({ ...auth, keys: remoteKeys(auth.issuer, auth.jwksUrl, log) })
+      : undefined;
+  const authenticator = createAuthenticator(store, verifyToken, config.isolatedNamespaces);
   let isStopping = false;
 
   const app = createApp({
@@ -49,7 +51,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
       auth.mode === "oidc" && auth.signIn
         ? { ...auth.signIn, issuer: auth.issuer, audience: auth.audience }
         : undefined,
-    developmentIssuer: issuer === undefined ? createDevelopmentIssuer(store) : undefined,
+    developmentIssuer: verifyToken === undefined ? createDevelopmentIssuer(store) : undefined,
     remoteDatabases: config.remoteDatabases,
     // After the deletion of the database file only writes fail, and after the truncation of its log only reads by the cache.
     isReady: async () => {

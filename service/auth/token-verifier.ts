@@ -2,6 +2,7 @@ import { CatalogError, PrincipalName, tokenPrefix } from "@tiltyard/protocol";
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
+import type { Log } from "../log.ts";
 
 /**
  * Verifies a bearer token.
@@ -96,7 +97,7 @@ function reasonOf(error: unknown): string {
  *
  * @throws CatalogError ServiceUnavailable if they cannot be fetched and the last ones are too old.
  */
-export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVerifyGetKey {
+export function remoteKeys(issuer: string, jwksUrl: string | undefined, log: Log): JWTVerifyGetKey {
   let findKey: JWTVerifyGetKey | undefined;
   let url = jwksUrl;
   let fetching: Promise<void> | undefined;
@@ -111,6 +112,11 @@ export function remoteKeys(issuer: string, jwksUrl: string | undefined): JWTVeri
       findKey = createLocalJWKSet((await fetchJson(url)) as JSONWebKeySet);
       [fetchedAtMs, failure] = [performance.now(), undefined];
     } catch (cause) {
+      if (failure === undefined)
+        log.warn(
+          { err: cause },
+          "the keys of the token issuer cannot be fetched; the last ones stay valid for an hour",
+        );
       // The issuer may have moved its keys.
       [url, failure] = [jwksUrl, cause];
     } finally {

@@ -13,9 +13,13 @@ import {
   SignJWT,
 } from "jose";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { readConfig } from "../../service/config.ts";
+import { createLog } from "../../service/log.ts";
+import { startService } from "../../service/start.ts";
 import { readText, startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
 import { readWhole } from "../support/database.ts";
 import { Issuer } from "../support/issuer.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 async function statusWith(catalog: TestCatalog, headers: Record<string, string>, body = "{}"): Promise<number> {
   const response = await catalog.fetch("/v1/namespace/$/describe", { method: "POST", body, headers });
@@ -258,6 +262,35 @@ describe("a token of an OIDC issuer", () => {
       vi.useRealTimers();
       stuck.stop();
       await own.stop();
+    }
+  });
+
+  test("is checked with the last keys while the log warns once that the issuer fails", async () => {
+    const failing = new Issuer();
+    await failing.start();
+    const log = createLog("silent");
+    const warn = vi.spyOn(log, "warn");
+    const settings = { TILTYARD_PORT: "0", TILTYARD_DATA_DIR: temporaryFolder("tiltyard-issuer-") };
+    const service = await startService(readConfig({ ...settings, ...failing.settings }), log);
+    const status = async () => {
+      const headers = { authorization: `Bearer ${await failing.token({ jti: randomUUID() })}` };
+      return (await fetch(`${service.url}/v1/namespace/$/list`, { headers })).status;
+    };
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      expect(await status()).toBe(403);
+      failing.keysAvailable = false;
+      vi.advanceTimersByTime(30_000);
+      expect(await status()).toBe(403);
+      vi.advanceTimersByTime(1_000);
+      expect(await status()).toBe(403);
+      await vi.waitFor(() => expect(failing.requests).toBe(5));
+      const expected = "the keys of the token issuer cannot be fetched; the last ones stay valid for an hour";
+      expect(warn.mock.calls).toEqual([[{ err: expect.any(Error) }, expected]]);
+    } finally {
+      vi.useRealTimers();
+      failing.stop();
+      await service.stop();
     }
   });
 
