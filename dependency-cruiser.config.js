@@ -16,7 +16,7 @@ const folders = {
   refs: ["commits", "domain", "lance", "storage", "store", "tasks"],
   rows: ["auth", "commits", "domain", "lance", "refs", "storage", "store", "tables", "log"],
   geneva: ["auth", "commits", "domain", "jobs", "lance", "rows", "storage", "store"],
-  functions: ["domain", "jobs", "lance", "rows", "store"],
+  functions: ["auth", "domain", "jobs", "lance", "rows", "store"],
   views: ["auth", "domain", "jobs", "lance", "store"],
   automation: ["auth", "commits", "domain", "functions", "geneva", "jobs", "lance", "rows", "store", "views", "log"],
   operations: [

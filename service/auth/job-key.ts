@@ -88,6 +88,23 @@ async function readableSources(session: Session, job: JobRecord): Promise<readon
   return owners.every(([, grants]) => isAllowed({ grants }, access)) ? [view.source] : [];
 }
 
+/** Returns the right to use a secret in a Function, which can return the value. */
+export function accessToSecret(secret: Identifier) {
+  return { role: "writer", object: secret.slice(0, -1) } as const;
+}
+
+/** Reports whether the definer of a column, or else the opener of a job and the author of its parameters, may use a secret. */
+export async function mayUseSecret(
+  session: Session,
+  job: JobRecord,
+  definer: string,
+  secret: Identifier,
+): Promise<boolean> {
+  const access = accessToSecret(secret);
+  if (isAllowed({ grants: await grantsOf(session, definer, [access.object]) }, access)) return true;
+  return (await ownersOf(session, job)).every(([, grants]) => isAllowed({ grants }, access));
+}
+
 async function ownersOf(
   session: Session,
   { principal, apiKey, author, objects }: JobRecord,

@@ -16,6 +16,9 @@ import {
   parseFunctionType,
   wholeResult,
 } from "@tiltyard/protocol";
+import type { Principal } from "../auth/authenticator.ts";
+import { authorize } from "../auth/authorize.ts";
+import { accessToSecret } from "../auth/job-key.ts";
 import { jsonOf } from "../domain/request-fields.ts";
 import { findField } from "../lance/field-path.ts";
 import { type FunctionRecord, findFunction, findFunctionBy, insertBinding } from "../store/functions.ts";
@@ -37,15 +40,16 @@ type Application = FunctionColumns["application"];
  * Prepares the columns that a Function computes.
  *
  * @param database The namespace of LanceDB's client, which contains that of the Function.
- * @param requireWriter Requires that the caller is a writer of a namespace.
- * @throws CatalogError InvalidInput, because LanceDB's client replaces the text of all other errors.
+ * @param definer The caller, which must be a writer of the namespaces of the secrets.
+ * @throws CatalogError PermissionDenied; otherwise InvalidInput, because LanceDB's client replaces the text of all other
+ * errors.
  */
 export async function bindFunction(
   store: Store,
   { application, outputs: requested }: FunctionColumns,
   { schema: { fields }, refresh }: TableColumns,
   database: readonly string[] = [],
-  requireWriter: (namespace: Identifier) => void,
+  definer: Principal,
 ) {
   const { function: reference } = application;
   const identifier = [...database, ...(reference.namespace_path ?? []), reference.name];
@@ -56,7 +60,7 @@ export async function bindFunction(
     throw invalid(`function: version ${reference.version} of ${name} was replaced. Read it again by get_function`);
   await requireReady(store.read, bound);
   for (const secret of secretsOf(bound.definition).values()) {
-    requireWriter(secret.slice(0, -1));
+    authorize(definer, [accessToSecret(secret)]);
     if ((await findSecret(store.read, secret)) === undefined)
       throw invalid(`function: the secret ${formatIdentifier(secret)} of ${name} does not exist. Create it first`);
   }
@@ -89,7 +93,7 @@ export async function bindFunction(
     insert: async (session: Session, { id: tableId }: TableRecord): Promise<void> => {
       const present = await findFunctionBy(session, { id: bound.id });
       if (present === undefined) throw invalid(`function: ${name} was dropped`);
-      await insertBinding(session, { id, tableId, functionId: bound.id, ...stored });
+      await insertBinding(session, { id, tableId, functionId: bound.id, ...stored, definer: definer.name });
     },
   };
 }

@@ -8,7 +8,6 @@ import {
   type RequestOf,
   type remoteContracts,
 } from "@tiltyard/protocol";
-import { authorize } from "../auth/authorize.ts";
 import { refreshIntervalOf } from "../automation/auto-refresh.ts";
 import { prepareForNewRows } from "../automation/table-state.ts";
 import { openBranch } from "../commits/read.ts";
@@ -103,8 +102,7 @@ export async function addFunctionColumns(
   if (!isDeepStrictEqual(names, outputs) || names.length < (request.new_columns?.length ?? 0))
     throw new CatalogError("InvalidInput", "new_columns: must be the outputs of the function, each with all_null");
   const { result: schema } = await catalog.rows.read("schema", { id: request.id, caller }, {});
-  const requireWriter = (object: Identifier) => authorize(caller.principal, [{ role: "writer", object }]);
-  const bound = await bindFunction(catalog.store, requested, { schema, refresh }, request.database, requireWriter);
+  const bound = await bindFunction(catalog.store, requested, { schema, refresh }, request.database, caller.principal);
   const { columns, first, insert } = bound;
   const automatic = refreshIntervalOf(refresh) === undefined ? [] : [first];
   const register = await prepareAutomatic(request.id, automatic, catalog, caller);

@@ -240,6 +240,36 @@ describe("the value of a secret", () => {
     });
   });
 
+  test("is not read any more for a principal that may no longer use it, although it may write the table", async () => {
+    const { namespace } = await newSecret();
+    const id = await createFilms(catalog);
+    const [table = ""] = id;
+    const [definer, colleague] = [uniqueName("definer"), uniqueName("colleague")];
+    const keys = {
+      definer: await catalog.keyFor(definer, { [table]: "writer", [namespace]: "writer" }),
+      colleague: await catalog.keyFor(colleague, { [table]: "writer" }),
+    };
+    const version = await registerFunction(catalog, [table, "f"], binding(bindingTo("token", [namespace])));
+    const columns = functionColumns(version, { value: "id" }, { $value: "c" });
+    await catalog.call("remoteAlterTableAddColumns", { id, ...columns }, { key: keys.definer });
+    const readIn = async (key: string) => {
+      const { job_id } = (await catalog.call("alterTableBackfillColumns", { id, column: "c" }, { key })).body;
+      const answer = await read(job_id, await startWithKey(job_id));
+      await finishAttempt(catalog, job_id, { status: "Failed" });
+      return answer;
+    };
+    expect((await readIn(keys.colleague)).body.secrets).toEqual({ TOKEN: value });
+    await catalog.call("revokeGrant", { id: [namespace], principal: definer });
+    for (const key of [keys.definer, keys.colleague])
+      expect((await readIn(key)).error).toMatchObject({
+        status: 403,
+        detail: expect.stringContaining(`${definer}, which added the column, is no longer a writer of the namespace`),
+      });
+    await catalog.call("putGrant", { id: [namespace], principal: colleague, role: "writer" });
+    expect((await readIn(keys.colleague)).body.secrets).toEqual({ TOKEN: value });
+    expect((await readIn(keys.definer)).status).toBe(403);
+  });
+
   test("is not read for a job without a Function", async () => {
     const id = await createFilms(catalog);
     const { job_id } = (await catalog.call("compactTable", { id })).body;

@@ -1,4 +1,5 @@
 import { CatalogError, formatIdentifier, functionErrorsMax, type Identifier, isOpen } from "@tiltyard/protocol";
+import { mayUseSecret } from "../../auth/job-key.ts";
 import { requireJob } from "../../domain/require.ts";
 import { secretsOf } from "../../functions/binding.ts";
 import { decryptSecret } from "../../functions/secret-keys.ts";
@@ -51,10 +52,16 @@ export const readJobSecrets: Handler<"readJobSecrets"> = async (request, { store
     throw new CatalogError("PermissionDenied", `only the key of attempt ${attempt} may read the secrets of its job`);
   if (!isOpen(job) || job.claim !== claim)
     throw new CatalogError("ConcurrentModification", `no process with this claim runs attempt ${attempt}`);
-  const { definition } = await requireBinding(store.read, job, id);
+  const { definition, definer } = await requireBinding(store.read, job, id);
   const values: [variable: string, value: string][] = [];
-  for (const [variable, secret] of secretsOf(definition))
+  for (const [variable, secret] of secretsOf(definition)) {
+    if (!(await mayUseSecret(store.read, job, definer, secret)))
+      throw new CatalogError(
+        "PermissionDenied",
+        `${definer}, which added the column, is no longer a writer of the namespace of the secret ${formatIdentifier(secret)}: let a writer of that namespace open the job`,
+      );
     values.push([variable, decryptSecret(secretKeys, await requireSecret(store.read, secret))]);
+  }
   return { secrets: Object.fromEntries(values) };
 };
 

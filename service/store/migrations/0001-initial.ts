@@ -269,6 +269,8 @@ export const tables = {
       outputs: json<readonly FunctionResult[]>(),
       /** The arguments of the constructor of a class. */
       initialization: json<Readonly<Record<string, unknown>>>(),
+      /** The principal that added the columns. */
+      definer: text(),
     },
   ),
   /** The rows of each fragment that a Function has computed. */
