@@ -32,6 +32,8 @@ function send(c: AppContext, body: string | ReadableStream<Uint8Array> | null, s
     status,
     headers: {
       ...headers,
+      // A shared cache would return the response to callers with other keys or none.
+      "cache-control": "no-store",
       "x-request-id": c.get("requestId"),
       ...(ignored && { [ignoredHeader]: ignored.join(", ") }),
       // LanceDB's remote client reads the version of the server.

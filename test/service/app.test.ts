@@ -64,3 +64,11 @@ describe("every operation", () => {
 test("an operation that no contract has is 404", async () => {
   expect((await app.request("/v1/nothing", { method: "POST", headers }, {})).status).toBe(404);
 });
+
+test.each(["/management/v1/caller/describe", "/v1/table/t/stats", "/unknown"])(
+  "a shared cache must not keep the response of %s, which belongs to its caller",
+  async (path) => {
+    const response = await createTestApp().request(path, { headers }, {});
+    expect(response.headers.get("cache-control")).toBe("no-store");
+  },
+);
