@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { codeOf, type Role } from "@tiltyard/protocol";
 import writeFileAtomic from "write-file-atomic";
 import type { Log } from "../log.ts";
-import { deleteAccessTokens, findApiKey, findApiKeyHash, putApiKey, revokedHash } from "../store/api-keys.ts";
+import { deleteAccessTokens, findApiKey, putApiKey, revokedHash } from "../store/api-keys.ts";
 import { putGrant } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
 import { ApiKeySecret, generateApiKey, hashApiKey } from "./api-key.ts";
@@ -17,21 +17,20 @@ export function isReservedKeyId(id: string): boolean {
 }
 
 /**
- * Installs a key with a role on the root. A revoked key stays revoked until the configuration has another.
+ * Installs a key with a role on the root. A revoked key is never installed again.
  *
  * @throws Error if it is the key of another principal.
  */
 export async function installKey(store: Store, log: Log, id: ReservedKeyId, key: string, role: Role = "admin") {
   const hash = hashApiKey(ApiKeySecret.parse(key));
   const isRevoked = await store.write(async (session) => {
-    const present = await findApiKeyHash(session, id);
-    if (present === revokedHash(hash)) return true;
+    if ((await findApiKey(session, revokedHash(hash))) !== undefined) return true;
     const owner = await findApiKey(session, hash);
     if (owner !== undefined && owner.id !== id)
       throw new Error(
         `The API key of ${id} is already the key ${owner.id} of ${owner.principal}. Configure another one`,
       );
-    if (present !== hash) await deleteAccessTokens(session, id);
+    if (owner === undefined) await deleteAccessTokens(session, id);
     await putApiKey(session, id, id, hash);
     await putGrant(session, id, { namespace: [], role });
     return false;

@@ -41,8 +41,7 @@ const keysOfTokens = defineQuery((db, { hash }: { readonly hash: string }) =>
     .selectFrom("accessTokens")
     .innerJoin("apiKeys", "apiKeys.id", "accessTokens.apiKey")
     .select(["apiKeys.id", "principal", "job", "attempt", "creator", "expiresAtMillis"])
-    .where("accessTokens.hash", "=", hash)
-    .where("apiKeys.hash", "not like", revokedHash("%")),
+    .where("accessTokens.hash", "=", hash),
 );
 
 /** Finds the owner of the API key of a token with this hash. The token may have expired. */
@@ -64,13 +63,7 @@ export async function deleteJobKeys({ db }: Session, job: string, endedBefore: n
     .execute();
 }
 
-/** Returns the stored hash of the key with this id, even if the key is revoked. */
-export async function findApiKeyHash({ db }: Session, id: string): Promise<string | undefined> {
-  const row = await db.selectFrom("apiKeys").select("hash").where("id", "=", id).executeTakeFirst();
-  return row?.hash;
-}
-
-/** Returns the hash of a revoked key of the configuration, so that the next start does not install it. */
+/** Returns the stored hash of a revoked key of the configuration, so that no later start installs it. */
 export function revokedHash(hash: string): string {
   return `revoked:${hash}`;
 }
@@ -84,13 +77,15 @@ export async function hasApiKey({ db }: Session, principal: string, id?: string)
   return (await keys.limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Revokes a key but keeps its row. @returns The owner of the key; undefined if no valid key has this id. */
-export async function revokeApiKeyInPlace({ db }: Session, id: string): Promise<string | undefined> {
-  const row = await db
+/** Revokes a key but keeps its hash. @returns The owner of the key; undefined if no valid key has this id. */
+export async function revokeApiKeyForever(session: Session, id: string): Promise<string | undefined> {
+  await deleteAccessTokens(session, id);
+  const revoked = sql<string>`${revokedHash("")} || hash`;
+  const row = await session.db
     .updateTable("apiKeys")
-    .set({ hash: sql`${revokedHash("")} || hash` })
+    // The id is free for the next key.
+    .set({ id: revoked, hash: revoked })
     .where("id", "=", id)
-    .where(isLive)
     .returning("principal")
     .executeTakeFirst();
   return row?.principal;

@@ -132,7 +132,7 @@ describe("a key of the settings", () => {
     for (const each of stopped.splice(0)) await each.stop();
   });
 
-  test("stays revoked after a restart, with its tokens, until the settings have another one", async () => {
+  test("stays revoked after restarts, with its tokens, also when the settings had another one in the meantime", async () => {
     const { url } = await createTestDatabase();
     const dataDir = temporaryFolder("tiltyard-revoked-");
     const start = async (bootstrap: string) => {
@@ -155,6 +155,9 @@ describe("a key of the settings", () => {
     expect(await listRoot(third, { "x-api-key": third.adminKey })).toBe(200);
     expect(await listRoot(third, { "x-api-key": first.adminKey })).toBe(401);
     expect(await listRoot(third, { authorization: `Bearer ${token}` })).toBe(401);
+    const fourth = await start("bootstrap-key-number-one-012345");
+    expect(await listRoot(fourth, { "x-api-key": first.adminKey })).toBe(401);
+    expect(await listRoot(fourth, { "x-api-key": third.adminKey })).toBe(200);
   });
 
   test("prevents the start if it is the key of another principal", async () => {

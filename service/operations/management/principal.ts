@@ -61,7 +61,7 @@ export const listApiKeys: Handler<"listApiKeys"> = async (request, { store }) =>
 export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, caller) => {
   const { api_key_id: id } = request;
   // The next start would install a deleted key of the configuration again.
-  const revoke = isReservedKeyId(id) ? keys.revokeApiKeyInPlace : keys.deleteApiKey;
+  const revoke = isReservedKeyId(id) ? keys.revokeApiKeyForever : keys.deleteApiKey;
   const transaction_id = await store.write(async (session) => {
     const principal = await revoke(session, id);
     if (principal === undefined)
