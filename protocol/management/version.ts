@@ -5,7 +5,10 @@ import { context, pageQuery, pageResponse } from "../fields.ts";
 import { TableVersion } from "../operations/table-version.ts";
 
 const VersionOrigin = TableVersion.extend({
-  transaction_id: z.string().optional().describe("The transaction of the commit, if the catalog still has its record."),
+  transaction_id: z
+    .string()
+    .optional()
+    .describe("The transaction of the commit, if the catalog still has its record and the caller may read it."),
   operation: z.string().optional().describe("The operation id of the commit."),
   lance_operation: z
     .string()

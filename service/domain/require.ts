@@ -64,7 +64,8 @@ function requireTableIdentifier(identifier: Identifier): Identifier {
 
 /** Returns an existing transaction. @throws CatalogError TransactionNotFound */
 export async function requireTransaction(session: Session, identifier: Identifier) {
-  const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, identifier));
+  const [id = "", namespace] = [identifier.at(-1), identifier.slice(0, -1)];
+  const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, id, namespace));
   if (transaction !== undefined) return transaction;
   throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
 }

@@ -1,10 +1,10 @@
 import type { Identifier, TransactionStatus } from "@tiltyard/protocol";
 import { type Kysely, type SqlBool, sql } from "kysely";
-import { nameOf } from "./path.ts";
+import { toPath } from "./path.ts";
 import { defineQuery } from "./queries.ts";
 import type { RecordOf, Schema } from "./schema.ts";
 import type { Session } from "./store.ts";
-import { idAt, type NewTransaction, type TransactionRecord, toAuditRecord, toRow } from "./transactions.ts";
+import { idAt, type NewTransaction, toAuditRecord, toRow } from "./transactions.ts";
 
 const insertRow = defineQuery((db, row: RecordOf<"auditRecords">) => db.insertInto("auditRecords").values(row));
 
@@ -42,12 +42,11 @@ export function selectAuditRecords(db: Kysely<Schema>) {
     ]);
 }
 
-/** @param identifier The namespace and the id of the record. */
-export async function findAuditRecord({ db }: Session, identifier: Identifier): Promise<TransactionRecord | undefined> {
-  const { namespace, name: id } = nameOf(identifier);
-  const row = await selectAuditRecords(db)
-    .where((eb) => eb.and({ "t.id": id, "t.namespace": namespace }))
-    .executeTakeFirst();
+/** @param namespace The namespace of the record; any when undefined, for the id in a version of a table. */
+export async function findAuditRecord({ db }: Session, id: string, namespace?: Identifier) {
+  let records = selectAuditRecords(db).where("t.id", "=", id);
+  if (namespace !== undefined) records = records.where("t.namespace", "=", toPath(namespace));
+  const row = await records.executeTakeFirst();
   return row && toAuditRecord(row);
 }
 

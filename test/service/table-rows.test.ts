@@ -24,7 +24,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { commit, declareTable, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
+import { commit, declareTable, stageManifest, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 
 const catalog = useCatalog();
 
@@ -114,6 +114,30 @@ test("lists the versions with the operation and the principal of each commit", a
   const rest = (await catalog.call("listTableHistory", { id, page_token })).body.versions;
   expect(rest).toMatchObject([{ version: 1, operation: "CreateTable", principal: "bootstrap" }]);
   expect((await catalog.call("listTableHistory", { id, branch: "missing" })).status).toBe(404);
+});
+
+test("lists the principal of a commit to tables of several namespaces, and of one before the table was moved", async () => {
+  const [one, two] = [await declareTable(catalog), await declareTable(catalog)];
+  const [from = "", to = ""] = [one.id[0], two.id[0]];
+  const key = await catalog.keyFor("loader", { [from]: "writer", [to]: "writer" });
+  const entries = [one, two].map((table) => ({ id: table.id, version: 1, manifest_path: stageManifest(table, 1) }));
+  const batch = (await catalog.call("batchCreateTableVersions", { entries }, { key })).body.transaction_id;
+  const { transaction_id: second } = (await commit(catalog, one, 2)).body;
+  const id = [to, "moved"];
+  await catalog.call("renameTable", { id: one.id, new_namespace_id: [to], new_table_name: "moved" });
+  const list = async (options: { readonly key?: string }) =>
+    (await catalog.call("listTableHistory", { id }, options)).body.versions.map(
+      ({ operation, principal, transaction_id }) => [operation, principal, transaction_id],
+    );
+  expect(await list({})).toEqual([
+    ["CreateTableVersion", "bootstrap", second],
+    ["BatchCreateTableVersions", "loader", batch],
+  ]);
+  // A reader of the namespace learns neither the former one nor that of the other table.
+  expect(await list({ key: await catalog.keyFor(uniqueName("reader"), { [to]: "reader" }) })).toEqual([
+    ["CreateTableVersion", "bootstrap", undefined],
+    ["BatchCreateTableVersions", "loader", undefined],
+  ]);
 });
 
 test("lists Lance's operation and the number of rows of each version", async () => {

@@ -101,20 +101,21 @@ export const listTableViews: Handler<"listTableViews"> = async ({ id, ...request
 /** The maximum number of versions of a page. Each needs a read of its transaction. */
 const pageSizeMax = 100;
 
-export const listTableHistory: Handler<"listTableHistory"> = async (request, catalog) => {
-  const { read } = catalog.store;
+export const listTableHistory: Handler<"listTableHistory"> = async (request, catalog, caller) => {
+  const isReadable = withRole(caller.principal, "reader");
   const at = await openBranch(catalog, request);
   const limit = Math.min(request.limit ?? pageSizeMax, pageSizeMax);
   const { items, ...page } = await readVersionRecords(catalog, at, { ...request, limit, descending: true });
   const versions = items.map(async (record) => {
-    const id = [...request.id.slice(0, -1), record.transactionId];
-    const transaction = await findAuditRecord(read, id);
+    // The transaction is in another namespace if the table was moved since, or in a batch with other tables.
+    const transaction = await findAuditRecord(catalog.store.read, record.transactionId);
+    const id = [...(transaction?.namespace ?? []), record.transactionId];
     return {
       ...toTableVersion({ location: at.table.location, record }),
       lance_operation: record.lanceOperation,
       num_rows: record.rowCount,
       ...(transaction && {
-        transaction_id: formatIdentifier(id, request.delimiter),
+        ...(isReadable(id) && { transaction_id: formatIdentifier(id, request.delimiter) }),
         operation: transaction.operation,
         principal: transaction.principal,
       }),
