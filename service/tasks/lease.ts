@@ -2,6 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import { acquireLease, releaseLease } from "../store/leases.ts";
 import type { Store } from "../store/store.ts";
+
 /**
  * The exclusive right of a process to work on an object for a limited time. When it expires, another process may start,
  * even if this one is only paused, so `requireValid` must precede each step that is not idempotent.
@@ -55,19 +56,23 @@ const retries = {
   maxRetryTime: 5_000,
 };
 
+/** The retries of a release. A lease that remains after them expires. */
+const releaseRetries = { retries: 5, minTimeout: 100, factor: 2, unref: true };
+
 /** Runs work with a name exclusively. @throws CatalogError ServiceUnavailable after a long wait for others. */
 export async function exclusively<Result>(store: Store, name: string, work: (lease: Lease) => Promise<Result>) {
   const holder = crypto.randomUUID();
   const acquire = () => store.write((session) => acquireLease(session, name, holder));
+  const release = () => store.write((session) => releaseLease(session, name, holder));
   const isHeld = new CatalogError("ServiceUnavailable", "Timed out waiting for a concurrent change to the same table.");
   const acquireOrFail = async () => {
     if (!(await acquire())) throw isHeld;
   };
-  await pRetry(acquireOrFail, { ...retries, shouldRetry: ({ error }) => error === isHeld });
   try {
+    await pRetry(acquireOrFail, { ...retries, shouldRetry: ({ error }) => error === isHeld });
     return await underLease(acquire, work);
   } finally {
-    // A lease that cannot be released now expires later.
-    await store.write((session) => releaseLease(session, name, holder)).catch(() => undefined);
+    // After an error of the database, the lease may be held, even if its acquisition failed. The caller does not wait.
+    await release().catch(() => void pRetry(release, releaseRetries).catch(() => undefined));
   }
 }

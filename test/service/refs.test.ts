@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Contracts } from "@tiltyard/protocol";
+import { CatalogError, type Contracts } from "@tiltyard/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { readBytesMax } from "../../service/storage/object-store.ts";
 import { openStore } from "../../service/store/open.ts";
-import type { Store } from "../../service/store/store.ts";
+import type { Session, Store } from "../../service/store/store.ts";
 import {
   commit,
   declareTable,
@@ -434,3 +434,40 @@ test("the deletion of a branch is refused while the files of tags are too large 
   const rest = (await catalog.call("listTableTags", { id: table.id, page_token })).body;
   expect(Object.keys(rest.tags).filter((name) => name in tags)).toEqual([]);
 });
+
+test.each(["acquired", "released"])(
+  "a tag can be created after the database failed while a lease was %s",
+  async (step) => {
+    let fails = false;
+    const leasesIn = async ({ db }: Session) => (await db.selectFrom("leases").select("name").execute()).length;
+    const failOnce = () => {
+      fails = false;
+      throw new CatalogError("ServiceUnavailable", "the database fails");
+    };
+    const wrapStore = (store: Store): Store => {
+      const write = store.write.bind(store);
+      const unreliable: Store["write"] = async (work, options) => {
+        const before = await leasesIn(store.read);
+        const result = await write(async (session) => {
+          const done = await work(session);
+          if (fails && step === "released" && (await leasesIn(session)) < before) failOnce();
+          return done;
+        }, options);
+        if (fails && step === "acquired" && (await leasesIn(store.read)) > before) failOnce();
+        return result;
+      };
+      return Object.assign(store, { write: unreliable });
+    };
+    const own = await startTestCatalog({}, { wrapStore });
+    try {
+      const { id } = await declareTable(own);
+      await commit(own, { id, location: (await own.call("describeTable", { id })).body.location }, 1);
+      fails = true;
+      const failing = await own.call("createTableTag", { id, tag: "first", version: 1 });
+      expect([failing.status, fails]).toEqual([step === "released" ? 200 : 503, false]);
+      expect((await own.call("createTableTag", { id, tag: "second", version: 1 })).status).toBe(200);
+    } finally {
+      await own.stop();
+    }
+  },
+);
