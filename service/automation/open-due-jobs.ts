@@ -53,9 +53,8 @@ export async function openDueJobs(deps: AutomationDeps, subject: string): Promis
     }
     const page = { after, limit: 1, descending: false };
     const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
-    // The clock of a writer outside the catalog may be ahead.
-    const causedAtMillis = cause === undefined || cause.timestampMillis > Date.now() ? 0 : cause.timestampMillis;
-    const earliestMillis = automation.sinceMillis + 1_000 * (interval ?? 0);
+    const causedAtMillis = pastOrZero(cause?.timestampMillis ?? 0);
+    const earliestMillis = pastOrZero(automation.sinceMillis) + 1_000 * (interval ?? 0);
     const schedule = scheduleOf(automation, kind === "refresh" ? await policyOfView(deps, automation) : policy);
     const opensAtMillis =
       schedule === undefined
@@ -66,6 +65,11 @@ export async function openDueJobs(deps: AutomationDeps, subject: string): Promis
     else if (!(await openDue(deps, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
   return waits.length === 0 ? undefined : Math.min(...waits);
+}
+
+/** Returns a time, or 0 for a future one: the clock of its writer was ahead, or that of the catalog was set back. */
+function pastOrZero(millis: number): number {
+  return millis > Date.now() ? 0 : millis;
 }
 
 /** Returns the automations of a table, including those of open backfills of externally added columns. */

@@ -281,6 +281,16 @@ describe("the schedule of automatic refreshes", () => {
     expect(await jobsOn(id)).toMatchObject([{ column: "twice" }]);
   });
 
+  test("opens the job of a column although the clock was ahead when the latest one was opened", async () => {
+    const id = await createFilms(catalog);
+    await addTwice(id, { auto_refresh_interval_seconds: 60 });
+    await putSchedule(id);
+    await append(id);
+    expect(await jobsOn(id)).toEqual([]);
+    await moveToPast(-3 * 366);
+    expect(await jobsOn(id)).toMatchObject([{ column: "twice" }]);
+  });
+
   test("names what is missing where nothing is refreshed automatically", async () => {
     const id = await createFilms(catalog);
     await putSchedule(id);
