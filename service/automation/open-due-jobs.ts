@@ -117,11 +117,10 @@ async function openDue(
   } catch (error) {
     if (!isObstacle(error)) throw error;
     // A policy remains due until its job can be opened, and DescribeTablePolicy returns the reason. Other automations end
-    // with their column or view. A dropped view can be undropped.
+    // with their column or view, or with the role of their principal.
     const { kind, target } = automation;
-    const dropped = kind === "refresh" ? await findDroppedTable(store.read, Number(target)) : undefined;
-    if (!(kind in policyNames) && dropped === undefined)
-      await store.write((session) => deleteAutomation(session, automation));
+    const hasView = kind === "refresh" && !hasKind(error, "PermissionDenied") && (await hasTable(deps, Number(target)));
+    if (!(kind in policyNames) && !hasView) await store.write((session) => deleteAutomation(session, automation));
     return true;
   }
   const target = await findTable(store.read, job.table);
@@ -136,6 +135,11 @@ async function openDue(
   }
   await store.write((session) => noteSeen(session, automation, state, Date.now()));
   return true;
+}
+
+/** Reports whether a table exists or can be undropped. */
+async function hasTable({ store }: AutomationDeps, id: number): Promise<boolean> {
+  return ((await findTableById(store.read, id)) ?? (await findDroppedTable(store.read, id))) !== undefined;
 }
 
 /**

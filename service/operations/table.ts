@@ -15,6 +15,7 @@ import { readContent } from "../commits/bases.ts";
 import { versionsAtOnce } from "../commits/commit.ts";
 import { listBranches } from "../commits/discover.ts";
 import { isWritten, openBranchOf, requireVersion } from "../commits/read.ts";
+import { noteAutomations } from "../domain/policy.ts";
 import { branchOf, requireFreeName, requireTable } from "../domain/require.ts";
 import { makeAudited, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { requireNoOpenJob } from "../jobs/job.ts";
@@ -199,6 +200,8 @@ export const renameTable: Handler<"renameTable"> = async (request, { store }, ca
     await requireFreeName(session, renamed);
     await requireNoOpenJob(session, table);
     await rename(session, table.id, renamed);
+    // A view may have its source again.
+    await noteAutomations(session, table.id);
   };
   return makeAudited(store, change, work, { locking: "jobs" });
 };

@@ -351,6 +351,19 @@ describe("a view with auto_refresh", () => {
     }
   });
 
+  test("gets a job for the rows that arrived while its source had another name", async () => {
+    const id = await createFilms(catalog);
+    const [view, other] = ["view", "other"].map((name) => [...id.slice(0, -1), name]) as [string[], string[]];
+    const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+    const request = { kind: "query", source_query, output_schema, auto_refresh: true };
+    expect((await catalog.call("createMaterializedView", { id: view, ...request })).status).toBe(201);
+    await catalog.call("renameTable", { id, new_table_name: "other" });
+    await append(other);
+    expect(await jobsOn(view)).toEqual([]);
+    await catalog.call("renameTable", { id: other, new_table_name: id.at(-1) });
+    expect(await jobsOn(view)).toMatchObject([{ operation: "RefreshMaterializedView", status: "Queued" }]);
+  });
+
   test("gets its job at the next time of its own schedule", async () => {
     const id = await createFilms(catalog);
     const view = [...id.slice(0, -1), "view"];
