@@ -1,3 +1,4 @@
+import { hasKind } from "@tiltyard/protocol";
 import { installDevelopmentKey, installKey } from "./auth/reserved-keys.ts";
 import { createFinishing } from "./commits/finish.ts";
 import type { Config } from "./config.ts";
@@ -9,7 +10,7 @@ import { createRows } from "./rows/rows.ts";
 import { createCredentialVendors } from "./storage/credentials.ts";
 import { createStorage, type Storage } from "./storage/storage.ts";
 import { deleteApiKey } from "./store/api-keys.ts";
-import { describeDatabase, isNewSqliteFile } from "./store/database.ts";
+import { cannotUse, describeDatabase, isNewSqliteFile } from "./store/database.ts";
 import { listGrants } from "./store/grants.ts";
 import { openStore } from "./store/open.ts";
 import type { Store } from "./store/store.ts";
@@ -120,7 +121,9 @@ async function openPrepared(config: Config, secretKeys: SecretKeys, log: Log): P
     return store;
   } catch (error) {
     await store[Symbol.asyncDispose]();
-    throw error;
+    // Requests do not see the cause of an unavailable database, but an operator needs it.
+    const isUnavailable = hasKind(error, "ServiceUnavailable") && error.cause !== undefined;
+    throw isUnavailable ? cannotUse(describeDatabase(database), error.cause) : error;
   }
 }
 

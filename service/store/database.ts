@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
+import { codeOf, messageOf } from "@tiltyard/protocol";
 
 export type Database =
   | {
@@ -48,6 +49,22 @@ export function describeDatabase(database: Database): string {
   if (database.kind === "sqlite") return database.file;
   const { host, pathname, searchParams } = new URL(database.url);
   return `postgres://${host || (searchParams.get("host") ?? "")}${pathname}`;
+}
+
+/** The advice about errors of SQLite and PostgreSQL, by their codes. */
+const advice: readonly (readonly [code: RegExp, text: string])[] = [
+  [/^SQLITE_(CORRUPT|NOTADB)/, "Restore a backup with tiltyard-catalog restore"],
+  [/^SQLITE_(CANTOPEN|READONLY)/, "The user of this process must be able to write the file and its folder"],
+  [/^SQLITE_BUSY/, "Another process has locked it"],
+  [/^25006$/, "Connect to the primary server, because this one is read-only"],
+];
+
+/** Returns the error of a start without a usable database, with advice. @param shown Its name in the error. */
+export function cannotUse(shown: string, cause: unknown): Error {
+  const code = codeOf(cause) ?? "";
+  const [, text] = advice.find(([pattern]) => pattern.test(code)) ?? [];
+  const problem = `${messageOf(cause)}${text === undefined ? "" : `. ${text}`}`;
+  return new Error(`The catalog cannot use its database at ${shown}: ${problem}`, { cause });
 }
 
 /** Reports whether SQLite would create a new database. SQLite also treats an empty file as new. */

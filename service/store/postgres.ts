@@ -1,4 +1,4 @@
-import { CatalogError, messageOf } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -11,7 +11,7 @@ import {
 import pRetry, { type RetryContext } from "p-retry";
 import pg from "pg";
 import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
-import { describeDatabase, type PostgresDatabase } from "./database.ts";
+import { cannotUse, describeDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
 import { migrate } from "./migrate.ts";
 import { explain, isWorthAnotherAttempt } from "./postgres-errors.ts";
@@ -39,7 +39,7 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
   } catch (error) {
     const explained = explain(error);
     const cause = explained instanceof CatalogError ? explained.cause : explained;
-    throw new Error(`The catalog cannot use its database at ${describeDatabase(database)}: ${messageOf(cause)}`);
+    throw cannotUse(describeDatabase(database), cause);
   } finally {
     await migrating.destroy();
   }

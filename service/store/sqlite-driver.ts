@@ -63,11 +63,14 @@ function orUnavailable<Result>(run: () => Result): Result {
 /** The codes of a database that is unavailable or damaged; all other errors are bugs. */
 const unavailable = /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN|NOMEM|LOCKED|CORRUPT|NOTADB)/;
 
+const damaged = /^SQLITE_(CORRUPT|NOTADB)/;
+
 export function asUnavailable(error: unknown): unknown {
   if (!(error instanceof Database.SqliteError) || !unavailable.test(error.code)) return error;
-  return new CatalogError("ServiceUnavailable", "The catalog's database cannot be used now; try again.", {
-    cause: error,
-  });
+  const problem = damaged.test(error.code)
+    ? "The catalog's database is damaged: its operator must restore a backup."
+    : "The catalog's database cannot be used now; try again.";
+  return new CatalogError("ServiceUnavailable", problem, { cause: error });
 }
 
 /** The maximum number of characters of all results as JSON. A character occupies one or two bytes. */

@@ -2,11 +2,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, readdirSync, rena
 import { basename, dirname } from "node:path";
 import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
-import { isNewSqliteFile } from "./database.ts";
-
-export function cannotUse(file: string, problem: string, cause?: unknown): Error {
-  return new Error(`The catalog cannot use its database at ${file}: ${problem}`, { cause });
-}
+import { cannotUse, isNewSqliteFile } from "./database.ts";
 
 /** Requires an intact catalog database. @param shown Its name in the error. @throws Error */
 export function verifySqliteFile(file: string, shown = file): void {
@@ -53,7 +49,7 @@ async function copyPages(file: string, copy: string): Promise<void> {
   try {
     await database.backup(copy);
   } catch (error) {
-    throw new Error(`${file} is not a catalog database that can be copied: ${messageOf(error)}`, { cause: error });
+    throw new Error(`${file} cannot be copied to ${copy}: ${messageOf(error)}`, { cause: error });
   } finally {
     database.close();
   }
@@ -101,11 +97,10 @@ export function requireNoRemains(file: string): void {
     (each) => each === `${name}-wal` || each.startsWith(`${name}${keptInfix}`),
   );
   if (remains.length === 0) return;
-  throw cannotUse(
-    file,
+  const problem =
     `it is missing or empty, but ${remains.join(", ")} of a former database is next to it. ` +
-      "Restore a backup with tiltyard-catalog restore, or move these files away to start an empty catalog.",
-  );
+    "Restore a backup with tiltyard-catalog restore, or move these files away to start an empty catalog.";
+  throw cannotUse(file, new Error(problem));
 }
 
 function sync(path: string): void {

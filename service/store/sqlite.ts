@@ -1,13 +1,14 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { CatalogError, messageOf } from "@tiltyard/protocol";
+import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
+import { cannotUse } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { asUnavailable, createSqliteSession, ReadCache } from "./sqlite-driver.ts";
-import { cannotUse, requireNoRemains } from "./sqlite-file.ts";
+import { requireNoRemains } from "./sqlite-file.ts";
 import { createMemoryLimiter, type Session, type Store, type WriteOptions } from "./store.ts";
 
 const groupSizeMax = 256;
@@ -20,7 +21,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
   try {
     return await open(file);
   } catch (error) {
-    throw cannotUse(file, messageOf(error), error);
+    throw cannotUse(file, error);
   }
 }
 

@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, openSync, rmdirSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, rmdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
 import { post, startCommitter } from "../support/committer.ts";
+import { runCatalogCommand } from "../support/process.ts";
 import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -104,4 +105,16 @@ test("the service reports a database on a read-only disk at the start", async ()
   const { code, stderr } = await service.spawn().finished;
   expect([code, stderr]).toEqual([1, expect.stringContaining(disk)]);
   expect(stderr).not.toContain("    at ");
+});
+
+test("a backup on a full disk names the disk as the problem, and leaves no part of it", async () => {
+  await using service = createServiceProcess(elsewhere, {});
+  await service.start();
+  const free = fill();
+  const file = join(disk, "backup.sqlite");
+  const { code, stderr } = await runCatalogCommand(["backup", file], { TILTYARD_DATA_DIR: elsewhere });
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`cannot be copied to ${file}.partial: `)]);
+  expect(stderr).toContain("disk is full");
+  free();
+  expect(readdirSync(disk)).toEqual([]);
 });

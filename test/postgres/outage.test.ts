@@ -115,6 +115,11 @@ test.each([
     (url: string) => url.replace("/catalog", "/nothing"),
     'database "nothing" does not exist',
   ],
+  [
+    "a server that accepts only reads",
+    (url: string) => `${url}?options=-c%20default_transaction_read_only%3Don`,
+    "Connect to the primary server, because this one is read-only",
+  ],
   ["a server that speaks no TLS", (url: string) => `${url}?sslmode=require`, "does not support SSL"],
 ])("%s is reported at the start, without the password", async (_, change, message) => {
   const changed = { ...settings(), TILTYARD_DATABASE_URL: change(server.urlOf("catalog")) };

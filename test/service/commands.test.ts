@@ -10,7 +10,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { runCommandLine } from "../../service/command-line.ts";
 import { readConfig } from "../../service/config.ts";
 import { createLog } from "../../service/log.ts";
@@ -205,7 +206,7 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     const file = join(folder, "broken.sqlite");
     writeFileSync(file, "not a database, but long enough to look like one".repeat(100));
     const { code, stderr } = await run(["restore", file], settingsIn(folder));
-    expect([code, stderr]).toEqual([1, expect.stringContaining("is not a catalog database")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("file is not a database")]);
     expect(readdirSync(folder)).toEqual(["broken.sqlite"]);
     const overwritten = await run(["backup", file], settingsIn(folder));
     expect([overwritten.code, overwritten.stderr]).toEqual([1, expect.stringContaining("already exists")]);
@@ -241,7 +242,52 @@ describe("check-warehouse", () => {
   });
 });
 
+describe.runIf(databaseKind === "sqlite")("a start names the database and the way out of the problem", () => {
+  test("when another process has locked the file", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    await (await serveHere(folder)).stop();
+    const file = join(folder, "catalog.sqlite");
+    const other = new Database(file);
+    other.exec("begin immediate");
+    let elapsedMs = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (elapsedMs += 1_000));
+    try {
+      const expected = `The catalog cannot use its database at ${file}: database is locked. Another process has locked it`;
+      await expect(serveHere(folder)).rejects.toThrow(expected);
+    } finally {
+      clock.mockRestore();
+      other.close();
+    }
+  });
+
+  test("when the file is truncated", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    await (await serveHere(folder)).stop();
+    truncateSync(join(folder, "catalog.sqlite"), 100_000);
+    const { code, stderr } = await run(["serve"], settingsIn(folder));
+    const expected = /catalog\.sqlite: .*malformed\. Restore a backup with tiltyard-catalog restore\n$/;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(expected)]);
+  });
+});
+
 describe.runIf(databaseKind === "sqlite")("a database file that changes while the service runs", () => {
+  test("answers a request that needs damaged pages with advice for the operator", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    await (await serveHere(folder)).stop();
+    const file = join(folder, "catalog.sqlite");
+    const database = new Database(file, { readonly: true });
+    const pages = database.prepare("select rootpage from sqlite_schema where tbl_name = 'tables'").pluck().all();
+    database.close();
+    const bytes = readFileSync(file);
+    for (const page of pages.map(Number)) bytes.fill(0xff, (page - 1) * 4_096, page * 4_096);
+    writeFileSync(file, bytes);
+    const { headers, ...service } = await serveHere(folder);
+    const response = await fetch(`${service.url}/v1/table/t/describe`, { method: "POST", headers });
+    const detail = "The catalog's database is damaged: its operator must restore a backup.";
+    expect(await response.json()).toMatchObject({ status: 503, detail });
+    await service.stop();
+  });
+
   test("is not ready after the truncation of the log", async () => {
     const folder = temporaryFolder("tiltyard-commands-");
     const { headers, ...service } = await serveHere(folder);
