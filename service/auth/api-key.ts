@@ -28,3 +28,13 @@ export function claimedKeyId(text: string): string | undefined {
 export function hashApiKey(key: string): string {
   return hash("sha256", key);
 }
+
+export const tokenLifetimeSeconds = 3600;
+/** The longest plausible lifetime of a token, because the clocks of replicas differ. */
+const lifetimeMaxMs = 2 * tokenLifetimeSeconds * 1_000;
+
+/** Reports whether a token of the catalog has expired, or whether the clock was set back since its issue. */
+export function isExpired(expiresAtMillis: number): boolean {
+  const leftMs = expiresAtMillis - Date.now();
+  return leftMs <= 0 || leftMs > lifetimeMaxMs;
+}

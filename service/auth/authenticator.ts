@@ -2,7 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import { findApiKey, findApiKeyOfToken, type JobAttempt } from "../store/api-keys.ts";
 import { type JobGrant, listGrantsOf } from "../store/grants.ts";
 import type { Store } from "../store/store.ts";
-import { ApiKeySecret, hashApiKey } from "./api-key.ts";
+import { ApiKeySecret, hashApiKey, isExpired } from "./api-key.ts";
 import { grantsOfAttempt } from "./job-key.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
@@ -49,7 +49,7 @@ export function createAuthenticator(
       }
       const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
       const owner = secret === undefined ? undefined : await findOwner(credential.kind, hashApiKey(secret));
-      if (owner === undefined || (owner.expiresAtMillis !== undefined && owner.expiresAtMillis <= Date.now()))
+      if (owner === undefined || (owner.expiresAtMillis !== undefined && isExpired(owner.expiresAtMillis)))
         throw new CatalogError(
           "Unauthenticated",
           isToken

@@ -2,10 +2,9 @@ import { randomBytes } from "node:crypto";
 import { CatalogError } from "@tiltyard/protocol";
 import { insertAccessToken } from "../store/api-keys.ts";
 import type { Store } from "../store/store.ts";
-import { hashApiKey } from "./api-key.ts";
+import { hashApiKey, tokenLifetimeSeconds } from "./api-key.ts";
 import type { Principal } from "./authenticator.ts";
 
-export const tokenLifetimeSeconds = 3600;
 /** The maximum number of tokens of a key. A caller that requests a token for every request must not fill the database. */
 const tokensOfKeyMax = 1_000;
 

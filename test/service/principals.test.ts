@@ -101,6 +101,17 @@ describe("a token of the catalog", () => {
     }
   });
 
+  test("does not become valid for longer when the clock is set back", async () => {
+    const token = await tokenOf(catalog, await catalog.keyFor("early", { $: "reader" }));
+    vi.useFakeTimers({ toFake: ["Date"] });
+    try {
+      vi.setSystemTime(Date.now() - 24 * 3_600_000);
+      expect(await bearer(token)).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("cannot be created outside of the catalog, not even by the holder of the bootstrap key", async () => {
     const { SignJWT } = await import("jose");
     const claims = { iss: "tiltyard-development", aud: "tiltyard", sub: "bootstrap", exp: 4_000_000_000 };
