@@ -10,13 +10,15 @@ import { listUnreadTables } from "./store/columns.ts";
 import { listDroppedTables } from "./store/dropped-tables.ts";
 import { deleteExpiredJobs } from "./store/jobs.ts";
 import type { Store } from "./store/store.ts";
-import { delayTask, insertTask } from "./store/tasks.ts";
+import { delayTask, hastenTasks, insertTask } from "./store/tasks.ts";
 import { forgetRecords, purgeOf, purgeTable } from "./tables/drop.ts";
 import { createWorker, type Worker } from "./tasks/worker.ts";
 
 /** The interval between searches for versions that a process recorded but did not finish. */
 const searchEveryMs = 60_000;
 const retainEveryMs = 3_600_000;
+/** The maximum delay of a task that is no purge. The longest one is that between two deletions of expired records. */
+const delayMaxMs = 2 * retainEveryMs;
 /** The number of records that one step deletes within some milliseconds. */
 const retainStepRows = 1_000;
 const hastenedAtOnce = 1_000;
@@ -79,6 +81,7 @@ export function createDeferredWork(
       await hastenPurges();
       const hasUnread = (await listUnreadTables(store.read, 0, 1)).length > 0;
       await store.write(async (session) => {
+        await hastenTasks(session, delayMaxMs);
         await insertTask(session, { kind: "retain", subject: "transactions" });
         if (hasUnread) await insertTask(session, { kind: "record_columns", subject: "tables" });
       });

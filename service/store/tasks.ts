@@ -42,6 +42,16 @@ export async function delayTask({ db, now }: Session, { kind, subject }: Task, d
     .execute();
 }
 
+/** Ends the delays that no task has by itself: the clock was set back since. Purges may wait for years. */
+export async function hastenTasks({ db, now }: Session, delayMaxMs: number): Promise<void> {
+  await db
+    .updateTable("tasks")
+    .set({ notBefore: now })
+    .where("kind", "<>", "purge")
+    .where((eb) => eb("notBefore", ">", eb(now, "+", delayMaxMs)))
+    .execute();
+}
+
 export async function deleteTask({ db }: Session, { kind, subject }: Task): Promise<void> {
   await db.deleteFrom("tasks").where("kind", "=", kind).where("subject", "=", subject).execute();
 }

@@ -122,6 +122,21 @@ describe("deferred work", () => {
     expect(done).toEqual(["now"]);
   });
 
+  test("is done although the clock was set back by a day while it waited", async () => {
+    const { url, database, drop } = await createTestDatabase();
+    const store = await openStore(database);
+    const waiting: Task = { kind: "end_record", subject: JSON.stringify(["gone"]) };
+    await store.write(async (session) => {
+      for (const each of [waiting, purge("0")]) await insertTask(session, each, 24 * 3_600_000);
+    });
+    const running = await startTestCatalog({ TILTYARD_DATABASE_URL: url });
+    const kinds = () => store.read.db.selectFrom("tasks").select("kind").where("kind", "<>", "retain").execute();
+    await expect.poll(kinds).toEqual([{ kind: "purge" }]);
+    await running.stop();
+    await store[Symbol.asyncDispose]();
+    await drop();
+  });
+
   test.each([
     ["its claim expired", 0],
     ["the clock was set back by a day", 24 * 3_600_000],
