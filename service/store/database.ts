@@ -56,6 +56,7 @@ const advice: readonly (readonly [code: RegExp, text: string])[] = [
   [/^SQLITE_(CORRUPT|NOTADB)/, "Restore a backup with tiltyard-catalog restore"],
   [/^SQLITE_(CANTOPEN|READONLY)/, "The user of this process must be able to write the file and its folder"],
   [/^SQLITE_BUSY/, "Another process has locked it"],
+  [/^42501$/, "Let the user of its URL own the database, or grant it CREATE on the schema public"],
   [/^25006$/, "Connect to the primary server, because this one is read-only"],
 ];
 

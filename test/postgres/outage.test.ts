@@ -13,7 +13,13 @@ const commitsPerCrashMax = 20;
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-  await runSql(server.urlOf("postgres"), "create database catalog");
+  for (const statement of [
+    "create database catalog",
+    "create database shared",
+    "create role stranger login password 'x'",
+  ])
+    await runSql(server.urlOf("postgres"), statement);
+  await runSql(server.urlOf("shared"), "revoke create on schema public from public");
 });
 afterAll(() => server.destroy());
 
@@ -114,6 +120,11 @@ test.each([
     "a database that is not there",
     (url: string) => url.replace("/catalog", "/nothing"),
     'database "nothing" does not exist',
+  ],
+  [
+    "a user that may create no tables",
+    (url: string) => Object.assign(new URL(url), { username: "stranger", password: "x", pathname: "/shared" }).href,
+    "grant it CREATE on the schema public",
   ],
   [
     "a server that accepts only reads",
