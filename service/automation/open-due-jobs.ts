@@ -1,6 +1,6 @@
 import { CatalogError, defaultRowsPerFragment, hasKind, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
 import { indexPolicyOf, type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
-import type { NewJob } from "../jobs/job.ts";
+import { isNameable, type NewJob } from "../jobs/job.ts";
 import { doesTheSame, type JobDeps, openOnce } from "../jobs/open-job.ts";
 import type { Log } from "../log.ts";
 import { type Automation, deleteAutomation, listAutomations, noteSeen, putAutomation } from "../store/automations.ts";
@@ -117,10 +117,11 @@ async function openDue(
   } catch (error) {
     if (!isObstacle(error)) throw error;
     // A policy remains due until its job can be opened, and DescribeTablePolicy returns the reason. Other automations end
-    // with their column or view, or with the role of their principal.
+    // with their column or view, or with the role of their principal, but not with the name of a table.
     const { kind, target } = automation;
     const hasView = kind === "refresh" && !hasKind(error, "PermissionDenied") && (await hasTable(deps, Number(target)));
-    if (!(kind in policyNames) && !hasView) await store.write((session) => deleteAutomation(session, automation));
+    if (!(kind in policyNames) && !hasView && isNameable(table.identifier))
+      await store.write((session) => deleteAutomation(session, automation));
     return true;
   }
   const target = await findTable(store.read, job.table);

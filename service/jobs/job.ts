@@ -306,13 +306,16 @@ export function requireFitting(what: string, properties: Readonly<Record<string,
 }
 
 /**
- * Requires a table that Lance's clients can name, because no job could open any other. All of them join the parts of its
- * identifier with the default delimiter.
- *
- * @throws CatalogError InvalidInput
+ * Reports whether Lance's clients can name a table, because no job could open any other. All of them join the parts of
+ * its identifier with the default delimiter.
  */
+export function isNameable(table: Identifier): boolean {
+  return table.every((part) => !part.includes(defaultDelimiter));
+}
+
+/** Requires a table that Lance's clients can name. @throws CatalogError InvalidInput */
 export function requireNameable(table: Identifier): void {
-  if (table.every((part) => !part.includes(defaultDelimiter))) return;
+  if (isNameable(table)) return;
   throw new CatalogError(
     "InvalidInput",
     `id: Lance's clients interpret each ${defaultDelimiter} in a name as a delimiter, so no job can open this table: rename it`,

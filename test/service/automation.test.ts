@@ -145,6 +145,18 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toMatchObject([{ status: "Queued", column: "length" }]);
   });
 
+  test("gets a job for the rows that arrived while no job could open its table by its name", async () => {
+    const id = await createAutomatic();
+    const renamed = [id[0] ?? "", "$"];
+    const byMark = { delimiter: "!" };
+    expect((await catalog.call("renameTable", { id, new_table_name: "$" }, byMark)).status).toBe(200);
+    const added = await catalog.call("insertIntoTable", { id: renamed }, { ...byMark, body: arrowStream(films) });
+    expect(added.status).toBe(200);
+    expect(await jobsOn(id)).toEqual([]);
+    expect((await catalog.call("renameTable", { id: renamed, new_table_name: id[1] }, byMark)).status).toBe(200);
+    expect(await jobsOn(id)).toMatchObject([{ status: "Queued", column: "length" }]);
+  });
+
   test("opens no job for a dropped column and for one without auto_backfill", async () => {
     const id = await createAutomatic();
     await catalog.call("alterTableDropColumns", { id, columns: ["length"] });
