@@ -41,6 +41,8 @@ export function delimiterFor(id: readonly string[]): string {
  * Converts a request to HTTP. The identifier becomes part of the path, fields of the query become parameters, and all
  * others become JSON. Lists become repeated parameters. The default delimiter is in no part of the identifier, which
  * would otherwise be that of another object.
+ *
+ * @throws RangeError for a name that would change the path, and thus the operation.
  */
 export function httpRequest(
   shape: RequestShape,
@@ -55,12 +57,18 @@ export function httpRequest(
     if (!shape.query.includes(name)) body[name] = value;
     else if (value !== undefined) for (const each of [value].flat()) parameters.append(name, String(each));
   const path = shape.path
-    .replace("{id}", encodeURIComponent(id.length === 0 ? delimiter : id.join(delimiter)))
-    .replace("{index_name}", encodeURIComponent(indexName));
+    .replace("{id}", segment(id.length === 0 ? delimiter : id.join(delimiter)))
+    .replace("{index_name}", segment(indexName));
   const content = shape.bareField === undefined ? body : ownValue(body, shape.bareField);
   return {
     method: shape.method,
     path: parameters.size === 0 ? path : `${path}?${parameters}`,
     json: shape.method === "POST" ? JSON.stringify(content) : undefined,
   };
+}
+
+/** Encodes a segment of a path. URLs resolve `.` and `..` like folders, even percent-encoded. */
+function segment(text: string): string {
+  if (text === "." || text === "..") throw new RangeError(`URLs cannot contain the name "${text}"`);
+  return encodeURIComponent(text);
 }

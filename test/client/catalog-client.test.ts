@@ -204,6 +204,16 @@ describe("the client of the catalog", () => {
     await client().tableExists({ id: ["money", "bag"] });
   });
 
+  test.each([".", ".."])(
+    "rejects the name %s of an index, which would turn the path into that of the table",
+    async (name) => {
+      const id = await createFilms(catalog);
+      const dropped = client().dropTableIndex({ id, indexName: name });
+      await expect(dropped).rejects.toThrow(`URLs cannot contain the name "${name}"`);
+      await client().tableExists({ id });
+    },
+  );
+
   test("ends a list at an empty page token", async () => {
     const { fetch: instead, sent } = troubled(() => new Response('{"tables": ["t"], "page_token": ""}'));
     const listed = [];
