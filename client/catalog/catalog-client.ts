@@ -9,6 +9,7 @@ import {
   requestShape,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
+import { problemOfBaseUrl } from "./base-url.ts";
 import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
 import type { CatalogClient, ManagementClient } from "./documented-operations.ts";
 import { CatalogConnectionError, CatalogRequestError, CatalogResponseError, parseJson } from "./errors.ts";
@@ -20,10 +21,11 @@ export interface CatalogClientOptions {
   readonly url: string;
   /** The API key. It has precedence over a token. */
   readonly apiKey?: string | undefined;
+  /** A token, or a function that returns one for each request; calls reject with the errors of that function. */
   readonly token?: string | (() => Promise<string>) | undefined;
   /**
    * The maximum silence of the catalog in milliseconds: before its response, and between two parts of a sent or
-   * received body.
+   * received body. Infinity is no limit.
    */
   readonly timeoutMs?: number;
   /** The number of retries of an idempotent call. */
@@ -58,10 +60,10 @@ export function createManagementClient(options: CatalogClientOptions): Managemen
 }
 
 function createClient<Client>(registry: Readonly<Record<string, AnyContract>>, options: CatalogClientOptions): Client {
-  // The error of fetch about such a header would contain the whole key.
+  const problem = problemOfBaseUrl(options.url);
+  if (problem !== undefined) throw new Error(`the URL of the catalog ${problem}`);
   for (const credential of [options.apiKey, options.token])
-    if (typeof credential === "string" && !/^[\x20-\x7e]*$/.test(credential.trim()))
-      throw new Error("the key or token of the catalog contains invalid characters, such as a line break");
+    if (typeof credential === "string") requireValidCredential(credential);
   const methods = Object.entries(registry).map(([name, contract]) => [
     name,
     (request: Request, callOptions: CallOptions = {}) => call(options, contract, request, callOptions),
@@ -113,6 +115,10 @@ async function callOnce(
   });
   const url = client.url.replace(/\/+$/, "") + path;
   const isArrow = contract.content === "arrow";
+  const headers = headersOf(context);
+  if (method === "POST")
+    headers.set("content-type", isArrow ? "application/vnd.apache.arrow.stream" : "application/json");
+  await addCredential(headers, client);
 
   using silence = new SilenceLimit(client.timeoutMs ?? timeoutMsDefault);
   let response: Response;
@@ -121,13 +127,7 @@ async function callOnce(
     response = await (client.fetch ?? fetch)(url, {
       method,
       redirect: "manual",
-      headers: {
-        ...headersOf(context),
-        ...(await credentialOf(client)),
-        ...(method === "POST" && {
-          "content-type": isArrow ? "application/vnd.apache.arrow.stream" : "application/json",
-        }),
-      },
+      headers,
       ...(method === "POST" && { body: isArrow ? silence.passing(arrow ?? new Uint8Array()) : json, duplex: "half" }),
       signal: signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]),
     } as RequestInit);
@@ -159,8 +159,16 @@ function answerOf({ operationId, response }: AnyContract, url: string, text: str
   throw new CatalogResponseError(operationId, url, problem);
 }
 
-async function credentialOf({ apiKey, token }: CatalogClientOptions): Promise<Record<string, string>> {
-  if (apiKey !== undefined) return { "x-api-key": apiKey };
-  if (token === undefined) return {};
-  return { authorization: `Bearer ${typeof token === "string" ? token : await token()}` };
+async function addCredential(headers: Headers, { apiKey, token }: CatalogClientOptions): Promise<void> {
+  if (apiKey !== undefined) return headers.set("x-api-key", apiKey);
+  if (token === undefined) return;
+  const value = typeof token === "string" ? token : await token();
+  requireValidCredential(value);
+  headers.set("authorization", `Bearer ${value}`);
+}
+
+/** Validates a key or a token, because the error of fetch about an invalid one would contain it. */
+function requireValidCredential(credential: string): void {
+  if (!/^[\x20-\x7e]*$/.test(credential.trim()))
+    throw new Error("the key or token of the catalog contains invalid characters, such as a line break");
 }

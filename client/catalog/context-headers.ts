@@ -3,10 +3,24 @@ export type Context = Readonly<Record<string, string>>;
 
 const prefix = "header.";
 
-/** Returns the headers of a request: the entries with the prefix `header.`, by the rest of their names. */
-export function headersOf(context: Context): Record<string, string> {
-  const entries = Object.entries(context).filter(([key]) => key.startsWith(prefix));
-  return Object.fromEntries(entries.map(([key, value]) => [key.slice(prefix.length), value]));
+/** The headers of a single message and its connection, which the context of a response contains too. */
+const messageHeaders = ["connection", "content-encoding", "content-length", "keep-alive", "transfer-encoding"];
+
+/**
+ * Returns the headers of a request: the entries with the prefix `header.`, by the rest of their names.
+ *
+ * @throws Error for an entry that is not a valid header.
+ */
+export function headersOf(context: Context): Headers {
+  const headers = new Headers();
+  for (const [key, value] of Object.entries(context).filter(([key]) => key.startsWith(prefix)))
+    try {
+      headers.set(key.slice(prefix.length), value);
+    } catch {
+      throw new Error(`the name or the value of the context entry ${key} is not valid in an HTTP header`);
+    }
+  for (const name of messageHeaders) headers.delete(name);
+  return headers;
 }
 
 /** Returns the entries of a context that belong in the body of a request. */

@@ -1,6 +1,9 @@
 /** The largest piece of a body that counts as progress. */
 const pieceBytes = 256 * 1024;
 
+/** The longest time of a timer in Node and in browsers. A longer one would expire immediately. */
+const timerMsMax = 2 ** 31 - 1;
+
 /** Aborts a request after a time without any sent or received byte, instead of after a total time. */
 export class SilenceLimit implements Disposable {
   readonly #controller = new AbortController();
@@ -37,7 +40,7 @@ export class SilenceLimit implements Disposable {
     clearTimeout(this.#timer);
     const reason = () =>
       new DOMException(`timeout: no data was sent or received for ${this.#limitMs} ms`, "TimeoutError");
-    this.#timer = setTimeout(() => this.#controller.abort(reason()), this.#limitMs);
+    this.#timer = setTimeout(() => this.#controller.abort(reason()), Math.min(this.#limitMs, timerMsMax));
   }
 }
 

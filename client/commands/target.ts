@@ -5,6 +5,7 @@ import { type ClusterParameters, configMethods, parseFileParameters, type StackO
 import { documentationPage, messageOf } from "@tiltyard/protocol";
 import { type Command, Option } from "commander";
 import { parse as parseYaml } from "yaml";
+import { problemOfBaseUrl } from "../catalog/base-url.ts";
 import { fromStackOutputs, parseStackOutputs } from "../stack-outputs.ts";
 import { reportOf } from "./error-message.ts";
 import { UsageError } from "./exit-codes.ts";
@@ -82,15 +83,10 @@ function reading<Content>(file: string, read: () => Content): Content {
   }
 }
 
-/** Validates a URL. @throws UsageError for any other text, such as `localhost:8265`. */
+/** Validates the URL of a server. @throws UsageError */
 export function httpUrl(text: string, what: string): string {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError(`the URL of ${what} must begin with http:// or https:// and a host; it is ${text}`);
-  if (url.username !== "" || url.password !== "")
-    throw new UsageError(`the URL of ${what} must not contain a name or a password`);
-  if (url.search !== "" || url.hash !== "")
-    throw new UsageError(`the URL of ${what} must not contain a query or a fragment; it is ${text}`);
+  const problem = problemOfBaseUrl(text);
+  if (problem !== undefined) throw new UsageError(`the URL of ${what} ${problem}`);
   return text;
 }
 

@@ -105,8 +105,24 @@ describe("the client of the catalog", () => {
       return fetch(input, init);
     };
     await client({ fetch: spy }).describeNamespace({ context: { "header.x-request-id": "b", note: "n" } });
-    expect(seen[0]?.headers).toMatchObject({ "x-request-id": "b" });
+    expect(new Headers(seen[0]?.headers).get("x-request-id")).toBe("b");
     expect(JSON.parse(String(seen[0]?.body))).toEqual({ context: { note: "n" } });
+  });
+
+  test("accepts the context of a response in the next request", async () => {
+    const { context } = await client().listNamespaces({});
+    await client().createNamespace({ id: ["next"], context });
+  });
+
+  test("sends its own credential instead of that of a context entry in another case", async () => {
+    await client({ context: { "header.X-Api-Key": "wrong" } }).listNamespaces({});
+  });
+
+  test("names a context entry that is not a valid header, without its value", async () => {
+    const { fetch: instead, sent } = troubled();
+    const failed = client({ fetch: instead }).listNamespaces({ context: { "header.x-note": "secret\nsecond line" } });
+    await expect(failed).rejects.toThrow(/^the name or the value of the context entry header.x-note is not valid/);
+    expect(sent).toEqual([]);
   });
 
   test("throws the catalog's errors with their code, their words and the request's id", async () => {
@@ -123,6 +139,18 @@ describe("the client of the catalog", () => {
     const given = await fetch(`${catalog.url}/oauth/token`, { method: "POST", body });
     const { access_token } = (await given.json()) as { access_token: string };
     await createCatalogClient({ url: `${catalog.url}/`, token: async () => access_token }).listNamespaces({});
+  });
+
+  test("rejects with the error of a function that returns no token", async () => {
+    const expired = new Error("the refresh token has expired");
+    const token = vi.fn().mockRejectedValue(expired);
+    await expect(createCatalogClient({ url: catalog.url, token }).listNamespaces({})).rejects.toBe(expired);
+    expect(token).toHaveBeenCalledOnce();
+  });
+
+  test("shows no token with a line break that a function returns", async () => {
+    const listed = createCatalogClient({ url: catalog.url, token: async () => "secret\nline" }).listNamespaces({});
+    await expect(listed).rejects.toThrow(/^the key or token of the catalog contains invalid characters/);
   });
 
   test.each([
@@ -227,10 +255,12 @@ describe("the client of the catalog", () => {
     expect(() => client({ [name]: "with a line's end\n" })).not.toThrow();
   });
 
-  test("names an address that is no URL", async () => {
-    const failed = client({ url: "localhost 2333", retries: 0 }).listTables({ id: [] });
-    await expect(failed).rejects.toBeInstanceOf(CatalogConnectionError);
-    await expect(failed).rejects.toThrow("ListTables: no Tiltyard catalog answers at localhost 2333");
+  test.each([
+    ["localhost 2333", /^the URL of the catalog must begin with http:.* it is localhost 2333$/],
+    ["localhost:2333", /^the URL of the catalog must begin with http:.* it is localhost:2333$/],
+    ["http://me:secret@localhost:2333", /^the URL of the catalog must not contain a name or a password$/],
+  ])("refuses the URL %s", (url, message) => {
+    expect(() => client({ url })).toThrow(message);
   });
 
   test("fails after the last retry and names the address that did not respond", async () => {
@@ -310,6 +340,7 @@ describe("the client of the catalog", () => {
     await expect(client({ fetch: never, timeoutMs: 10, retries: 0 }).listNamespaces({})).rejects.toThrow(
       /no Tiltyard catalog answers.*timeout/,
     );
+    await client({ timeoutMs: Number.POSITIVE_INFINITY, retries: 0 }).listNamespaces({});
     const controller = new AbortController();
     const asked = client({ fetch: never }).listNamespaces({}, { signal: controller.signal });
     controller.abort(new Error("enough"));
