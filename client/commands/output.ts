@@ -31,8 +31,13 @@ export function log(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
+/** Returns the width of a stream's terminal; undefined without a terminal, and for one that does not know its width. */
+export function terminalWidth({ isTTY, columns }: NodeJS.WriteStream): number | undefined {
+  return isTTY && columns > 0 ? columns : undefined;
+}
+
 /**
- * Prints rows under the names of their columns, or as JSON with `--json`.
+ * Prints rows under the names of their columns, or as JSON with `--json`. The first column identifies a row.
  *
  * @param value The JSON; the list of the rows when absent.
  * @param note A text below the rows.
@@ -44,7 +49,7 @@ export function printTable(
   value: unknown = rows,
   note = "",
 ): void {
-  print(options, value, formatTable(rows, columns, process.stdout.isTTY ? process.stdout.columns : undefined) + note);
+  print(options, value, formatTable(rows, columns, terminalWidth(process.stdout), columns[0]) + note);
 }
 
 /** Formats a time in milliseconds since the epoch; empty if it is unknown or beyond the dates that exist. */
@@ -60,7 +65,7 @@ export class Progress implements Disposable {
 
   show(text: string): void {
     if (!this.#stream.isTTY) return void log(text);
-    const width = Math.max(this.#stream.columns - 1, 20);
+    const width = Math.max((terminalWidth(this.#stream) ?? 80) - 1, 20);
     const line = printable(text, "");
     this.#stream.write(`\r\u001b[2K${line.length > width ? `${line.slice(0, width - 1)}…` : line}`);
     this.#isOpen = true;

@@ -7,8 +7,9 @@ import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { addDroppedTableCommands } from "./dropped-tables.ts";
 import { listed } from "./listed.ts";
-import { limitOption, print, printTable, timeOf } from "./output.ts";
+import { limitOption, print, printTable, terminalWidth, timeOf } from "./output.ts";
 import { firstRows } from "./table-rows.ts";
+import { formatTable } from "./terminal-text.ts";
 
 type Described = CatalogAnswer<import("@tiltyard/protocol").Contracts["describeTable"]>;
 
@@ -53,7 +54,7 @@ export function tablesCommand(): Command {
       const { management } = catalogOf(options);
       const limit = Math.min(options.limit, headMax);
       const { names, values, texts } = await firstRows(management, parseIdentifier(table), limit);
-      printTable(options, texts, names, values);
+      print(options, values, formatTable(texts, names, terminalWidth(process.stdout)));
     });
 
   addTableCommand(tables, "versions", "list the versions of a table, latest first")

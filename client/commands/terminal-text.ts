@@ -8,11 +8,13 @@ const gap = "  ";
  * Formats rows for a terminal, under the names of their columns.
  *
  * @param width The width of the terminal, to which the widest columns are cut.
+ * @param key The column that is never cut, because users pass its values to other commands.
  */
 export function formatTable(
   rows: readonly Readonly<Record<string, string>>[],
   columns: readonly string[],
   width = Number.POSITIVE_INFINITY,
+  key?: string,
 ): string {
   const lines = [
     columns.map((column) => printable(column.toUpperCase(), "")),
@@ -22,11 +24,13 @@ export function formatTable(
     lines.reduce((most, line) => Math.max(most, cellsOf(line[index] ?? "")), 0),
   );
   let most = Math.max(0, ...natural);
+  const widths = () => natural.map((each, index) => (columns[index] === key ? each : Math.min(each, most)));
   const available = width - gap.length * (columns.length - 1);
-  while (most > widthMin && natural.reduce((sum, each) => sum + Math.min(each, most), 0) > available) most -= 1;
+  while (most > widthMin && widths().reduce((sum, each) => sum + each, 0) > available) most -= 1;
+  const final = widths();
   const text = lines.map((line) =>
     line
-      .map((cell, index) => fitted(cell, Math.min(natural[index] ?? 0, most)))
+      .map((cell, index) => fitted(cell, final[index] ?? 0))
       .join(gap)
       .trimEnd(),
   );

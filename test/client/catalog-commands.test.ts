@@ -274,17 +274,35 @@ describe("browsing", () => {
       expect(described).toContain(line);
   });
 
+  /** Makes standard output a terminal for the rest of the test. */
+  function useTerminal(width: number) {
+    const { isTTY, columns } = process.stdout;
+    Object.assign(process.stdout, { isTTY: true, columns: width });
+    onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+  }
+
   test("a table fits the width of the terminal", async () => {
     const id = ["wide"];
     const text = () => vectorFromArray(["映画".repeat(30)], new Utf8());
     const body = tableToIPC(new Table({ a: text(), b: text(), c: vectorFromArray(["short"], new Utf8()) }), "stream");
     await catalog.call("createTable", { id }, { body });
-    const { isTTY, columns } = process.stdout;
-    Object.assign(process.stdout, { isTTY: true, columns: 41 });
-    onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+    useTerminal(41);
     expect((await tiltyard("tables", "head", "wide")).stdout).toBe(
       `A                 B                 C\n${"映画".repeat(3)}映…   ${"映画".repeat(3)}映…   short\n`,
     );
+  });
+
+  test("identifiers are whole in a narrow terminal", async () => {
+    const { principal } = await json("keys", "create", "p".repeat(50));
+    const [{ id }] = (await json("keys", "list")).filter((key: { principal: string }) => key.principal === principal);
+    useTerminal(20);
+    expect((await tiltyard("keys", "list")).stdout).toContain(`\n${id}  ppppppp…  `);
+  });
+
+  test("nothing is cut in a terminal that does not know its width", async () => {
+    const { principal } = await json("keys", "create", "q".repeat(50));
+    useTerminal(0);
+    expect((await tiltyard("keys", "list")).stdout).toContain(principal);
   });
 
   test("the first rows of a table are printed also if they exceed one response", async () => {
