@@ -17,12 +17,12 @@ export function addDroppedTableCommands(tables: Command): void {
     .action(async (namespace: string, options: CatalogOptions) => {
       const dropped = await listDropped(catalogOf(options).management, parseIdentifier(namespace));
       const rows = dropped.map(({ dropped_id, id, dropped_at_millis, kept_until_millis }) => ({
-        id: String(dropped_id),
+        id: dropped_id,
         table: formatIdentifier(id),
         dropped: timeOf(dropped_at_millis),
-        "kept until": timeOf(kept_until_millis),
+        kept_until: timeOf(kept_until_millis),
       }));
-      printTable(options, rows, ["id", "table", "dropped", "kept until"]);
+      printTable(options, rows, ["id", "table", "dropped", "kept_until"]);
     });
 
   addCatalogCommand(tables, "undrop", "restore a dropped table with all its versions")
@@ -35,7 +35,7 @@ export function addDroppedTableCommands(tables: Command): void {
       const { dropped_id, id } = await findDropped(management, idOrName);
       const undropped = await management.undropTable({ id, dropped_id, ...(newId && { new_id: newId }) });
       const table = formatIdentifier(undropped.id);
-      print(options, { id: String(dropped_id), table }, `${table} is back`);
+      print(options, { id: dropped_id, table }, `${table} is back`);
     });
 }
 

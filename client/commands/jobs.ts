@@ -99,7 +99,7 @@ export function jobsCommand(): Command {
     async (id: string, options: CatalogOptions) => {
       const { attempts } = await catalogOf(options).management.listJobAttempts({ id: parseIdentifier(id) });
       const shown = attempts.map(({ number, started_at_millis, ended_at_millis, reason }) => ({
-        attempt: String(number),
+        attempt: number,
         started: timeOf(started_at_millis),
         ended: timeOf(ended_at_millis),
         reason: reason?.split("\n", 1)[0] ?? "",

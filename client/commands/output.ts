@@ -1,6 +1,6 @@
 import { printable } from "@tiltyard/protocol";
 import { InvalidArgumentError, Option } from "commander";
-import { formatTable } from "./terminal-text.ts";
+import { formatTable, type Row } from "./terminal-text.ts";
 
 export interface JsonOption {
   readonly json?: boolean;
@@ -44,7 +44,7 @@ export function terminalWidth({ isTTY, columns }: NodeJS.WriteStream): number | 
  */
 export function printTable(
   options: JsonOption,
-  rows: readonly Readonly<Record<string, string>>[],
+  rows: readonly Row[],
   columns: readonly string[],
   value: unknown = rows,
   note = "",

@@ -18,7 +18,7 @@ export function tagsCommand(): Command {
     const found = await listed(catalog.listTableTags, { id: parseIdentifier(table) }, (page) =>
       Object.entries(page.tags),
     );
-    const rows = found.map(([tag, { version, branch = "main" }]) => ({ tag, version: String(version), branch }));
+    const rows = found.map(([tag, { version, branch = "main" }]) => ({ tag, version, branch }));
     printTable(options, rows, ["tag", "version", "branch"]);
   });
 
@@ -65,7 +65,7 @@ export function branchesCommand(): Command {
         Object.entries(page.branches),
       );
       const rows = found.map(([branch, { parentBranch = "main", parentVersion, createAt }]) => ({
-        ...{ branch, parent: parentBranch, version: String(parentVersion) },
+        ...{ branch, parent: parentBranch, version: parentVersion },
         created: timeOf(createAt * 1_000),
       }));
       printTable(options, rows, ["branch", "parent", "version", "created"]);

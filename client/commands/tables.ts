@@ -66,11 +66,11 @@ export function tablesCommand(): Command {
       const { catalog } = catalogOf(options);
       const versions = await listed(catalog.listTableVersions, request, (page) => page.versions, limit);
       const rows = versions.map(({ version, timestamp_millis, manifest_size }) => ({
-        version: String(version),
+        version,
         created: timeOf(timestamp_millis),
-        "manifest bytes": String(manifest_size ?? ""),
+        manifest_bytes: manifest_size,
       }));
-      printTable(options, rows, ["version", "created", "manifest bytes"]);
+      printTable(options, rows, ["version", "created", "manifest_bytes"]);
     });
 
   addTableCommand(tables, "drop", "drop a table; `tables undrop` restores it within the retention time").action(

@@ -4,6 +4,9 @@ import { ownValue, printable } from "@tiltyard/protocol";
 const widthMin = 8;
 const gap = "  ";
 
+/** The values of a row by the names of their columns. */
+export type Row = Readonly<Record<string, string | number | undefined>>;
+
 /**
  * Formats rows for a terminal, under the names of their columns.
  *
@@ -11,14 +14,14 @@ const gap = "  ";
  * @param key The column that is never cut, because users pass its values to other commands.
  */
 export function formatTable(
-  rows: readonly Readonly<Record<string, string>>[],
+  rows: readonly Row[],
   columns: readonly string[],
   width = Number.POSITIVE_INFINITY,
   key?: string,
 ): string {
   const lines = [
     columns.map((column) => printable(column.toUpperCase(), "")),
-    ...rows.map((row) => columns.map((column) => printable(ownValue(row, column) ?? "", ""))),
+    ...rows.map((row) => columns.map((column) => printable(String(ownValue(row, column) ?? ""), ""))),
   ];
   const natural = columns.map((_, index) =>
     lines.reduce((most, line) => Math.max(most, cellsOf(line[index] ?? "")), 0),

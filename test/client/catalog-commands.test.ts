@@ -237,7 +237,7 @@ describe("browsing", () => {
     expect(await json("tables", "head", table, "--limit", "1")).toEqual([{ id: 1, title: "Stalker" }]);
     expect(described).toContain("rows: 3\n");
     expect((await tiltyard("tables", "versions", table)).stdout).toMatch(
-      /^VERSION +CREATED +MANIFEST BYTES\n1 +20\S+ +\d+\n$/,
+      /^VERSION +CREATED +MANIFEST_BYTES\n1 +20\S+ +\d+\n$/,
     );
   });
 
@@ -274,7 +274,7 @@ describe("browsing", () => {
       expect(described).toContain(line);
   });
 
-  /** Makes standard output a terminal for the rest of the test. */
+  /** Replaces standard output by a terminal for the rest of the test. */
   function useTerminal(width: number) {
     const { isTTY, columns } = process.stdout;
     Object.assign(process.stdout, { isTTY: true, columns: width });
@@ -330,7 +330,14 @@ describe("browsing", () => {
     expect((await tiltyard("tables", "undrop", table)).stdout).toBe(`${table} is back\n`);
     await tiltyard("tables", "drop", table);
     const [dropped] = (await json("tables", "dropped")).filter((each: { table: string }) => each.table === table);
-    expect(await json("tables", "undrop", dropped.id, `${table}_2`)).toMatchObject({ table: `${table}_2` });
+    expect(dropped).toEqual({
+      id: expect.any(Number),
+      table,
+      dropped: expect.any(String),
+      kept_until: expect.any(String),
+    });
+    const undropped = await json("tables", "undrop", String(dropped.id), `${table}_2`);
+    expect(undropped).toEqual({ id: dropped.id, table: `${table}_2` });
     expect((await tiltyard("tables", "undrop", table)).stderr).toContain(`No dropped table ${table}`);
   });
 
@@ -338,11 +345,12 @@ describe("browsing", () => {
     const table = (await createFilms(catalog)).join("$");
     expect((await tiltyard("tags", "create", table, "best", "1")).stdout).toContain("best is version 1");
     expect((await tiltyard("tags", "list", table)).stdout).toBe("TAG   VERSION  BRANCH\nbest  1        main\n");
+    expect(await json("tags", "list", table)).toEqual([{ tag: "best", version: 1, branch: "main" }]);
     expect((await tiltyard("tags", "move", table, "best", "1")).code).toBe(0);
     expect((await tiltyard("branches", "create", table, "trial", "--from-version", "1")).stdout).toBe(
       "created trial\n",
     );
-    expect(await json("branches", "list", table)).toMatchObject([{ branch: "trial", parent: "main", version: "1" }]);
+    expect(await json("branches", "list", table)).toMatchObject([{ branch: "trial", parent: "main", version: 1 }]);
     expect((await tiltyard("branches", "delete", table, "trial")).code).toBe(0);
     expect((await tiltyard("tags", "delete", table, "best")).code).toBe(0);
     expect(await json("tags", "list", table)).toEqual([]);
