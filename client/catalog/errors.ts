@@ -32,7 +32,7 @@ export class CatalogConnectionError extends Error {
 
   constructor(operation: string, url: string, cause: unknown) {
     const reason =
-      cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
+      cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message).trim() : String(cause);
     super(`${operation}: ${noCatalog(url, reason)}`, { cause });
   }
 }

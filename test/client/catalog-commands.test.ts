@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -22,6 +23,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
+import { generate } from "selfsigned";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommandLine } from "../../client/command-line.ts";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
@@ -106,6 +108,23 @@ describe("tiltyard keys and grants", () => {
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("catalog: http://127.0.0.1:1 (from the default)\n");
     expect(stderr).toContain("tiltyard serve starts a catalog on this machine");
+    expect(stderr.trim().split("\n")).toHaveLength(2);
+  });
+});
+
+describe("commands over TLS", () => {
+  test("name the setting for a private certificate authority", async () => {
+    const { private: key, cert } = await generate([{ name: "commonName", value: "localhost" }]);
+    const server = createSecureServer({ key, cert }).listen(0);
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const { stderr } = await run(["keys", "list", "--url", `https://localhost:${port}`], {});
+    expect(stderr).toMatch(/self-signed certificate.* NODE_EXTRA_CA_CERTS names the file/);
+  });
+
+  test("recommend http:// for a catalog without TLS", async () => {
+    const { stderr } = await run(["keys", "list", "--url", catalog.url.replace("http:", "https:")], {});
+    expect(stderr).toMatch(/The server there does not use TLS: try http:\/\/ in the URL\n$/);
     expect(stderr.trim().split("\n")).toHaveLength(2);
   });
 });
