@@ -23,15 +23,17 @@ function scriptFor(shell: string, program: Command): string {
 
 /** Returns a function for fish that prints the possible words after the current command. */
 function fishScript(program: Command): string {
-  const cases = pathsOf(program, []).map(([path, words]) => `    case '${path}'\n      set words ${words}`);
+  const [[, first], ...others] = wordsAfter(program, []);
+  const cases = others.map(
+    ([path, words]) => `      case '${path}'\n        set path '${path}'\n        set words ${words}`,
+  );
   return `function __tiltyard_words
   set -l path
+  set -l words ${first}
   for word in (commandline -opc)[2..]
-    string match -q -- '-*' $word; or set -a path $word
-  end
-  set -l words
-  switch "$path"
+    switch (string trim -- "$path $word")
 ${cases.join("\n")}
+    end
   end
   string join \\n -- $words
 end
@@ -41,18 +43,15 @@ complete -c tiltyard -a '(__tiltyard_words)'
 
 /** Returns a function for bash that prints the possible words after the current command; zsh can call it too. */
 function bashScript(program: Command): string {
-  const cases = pathsOf(program, []).map(
-    ([path, words]) => `    ${JSON.stringify(path)}) words=${JSON.stringify(words)} ;;`,
-  );
+  const [[, first], ...others] = wordsAfter(program, []);
+  const cases = others.map(([path, words]) => `      "${path}") path="${path}" words="${words}" ;;`);
   return `_tiltyard() {
-  local path="" words="" word index
+  local path="" words="${first}" index
   for ((index = 1; index < COMP_CWORD; index++)); do
-    word="\${COMP_WORDS[index]}"
-    [[ "$word" == -* ]] || path="\${path:+$path }$word"
-  done
-  case "$path" in
+    case "\${path:+$path }\${COMP_WORDS[index]}" in
 ${cases.join("\n")}
-  esac
+    esac
+  done
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
   [[ \${#COMPREPLY[@]} -gt 0 ]] || COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -60,14 +59,16 @@ complete -F _tiltyard tiltyard
 `;
 }
 
-/** Returns each command with the words after it, as its help lists them. */
-function pathsOf(command: Command, path: readonly string[]): [string, string][] {
+type Words = readonly [path: string, words: string];
+
+/** Returns the words after a command, as its help lists them, and then those after each of its commands. */
+function wordsAfter(command: Command, path: readonly string[]): readonly [Words, ...Words[]] {
   const help = command.createHelp();
   const commands = help.visibleCommands(command);
   const options = help.visibleOptions(command);
   const words = [...commands.map((each) => each.name()), ...options.map((each) => each.long ?? "")];
   return [
     [path.join(" "), words.filter(Boolean).join(" ")],
-    ...commands.flatMap((each) => pathsOf(each, [...path, each.name()])),
+    ...commands.flatMap((each) => wordsAfter(each, [...path, each.name()])),
   ];
 }

@@ -357,17 +357,21 @@ describe("tiltyard", () => {
     expect(received).toEqual(options.map(({ long, short }) => long ?? short));
   });
 
-  test("completes commands and options in bash", async () => {
+  test.each([
+    ["tiltyard cluster re", "reap"],
+    ["tiltyard tables describe prod --pro", "--profile"],
+    ["tiltyard tables list --url http://localhost --all", "--all-namespaces"],
+  ])("completes %s in bash", async (line, completed) => {
     const { stdout } = await tiltyard("completion", "bash");
-    const program = `${stdout}\nCOMP_WORDS=(tiltyard cluster re); COMP_CWORD=2; _tiltyard; echo "\${COMPREPLY[@]}"`;
+    const program = `${stdout}\nCOMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _tiltyard; echo "\${COMPREPLY[@]}"`;
     const { execFileSync } = await import("node:child_process");
-    expect(execFileSync("bash", ["-c", program]).toString()).toBe("reap\n");
+    expect(execFileSync("bash", ["-c", program]).toString()).toBe(`${completed}\n`);
   });
 });
 
 test("completes commands and options in fish", async () => {
   const { stdout } = await tiltyard("completion", "fish");
-  expect(stdout).toContain("\n    case 'cluster'\n      set words up list down reap help --help\n");
+  expect(stdout).toContain("\n        set path 'cluster'\n        set words up list down reap help --help\n");
   expect(stdout).toContain("complete -c tiltyard -a '(__tiltyard_words)'");
 });
 
