@@ -121,6 +121,15 @@ describe("a sign-in through an OIDC issuer", () => {
     expect(page.url()).toBe(`${catalog.url}/console`);
   });
 
+  test("leaves keys as an alternative when its part of the page fails to load", async () => {
+    await context.route("**/issuer.js", (route) => route.abort());
+    await page.goto(`${catalog.url}/console`);
+    await page.getByRole("alert").filter({ hasText: "The sign-in failed:" }).waitFor();
+    await page.locator("#secret").fill(catalog.adminKey);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    await heading(page, "Catalog").waitFor();
+  });
+
   test("is explained when the issuer refuses it or does not respond", async () => {
     await page.goto(`${catalog.url}/console#/jobs`);
     await leaveButton(page).click();
