@@ -99,6 +99,7 @@ export async function call<Name extends OperationName>(
   const isUnset = ([field, value]: [string, unknown]) => shape.query.includes(field) && String(value ?? "") === "";
   const given = Object.fromEntries(Object.entries(request).filter((each) => !isUnset(each)));
   const { method, path, json } = httpRequest(shape, given);
+  const sent = credential;
   const authentication = await credentialHeaders();
   let response: Response;
   let text: string;
@@ -122,7 +123,8 @@ export async function call<Name extends OperationName>(
     return answer ?? {};
   }
   const reason = answer?.detail ?? `The catalog responded with ${response.status}.`;
-  if (response.status === 401 && credential !== undefined) onUnauthenticated(reason);
+  // The user may have signed in with another credential meanwhile.
+  if (response.status === 401 && sent !== undefined && sent === credential) onUnauthenticated(reason);
   throw new ApiError(response.status, reason);
 }
 

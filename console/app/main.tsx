@@ -15,7 +15,7 @@ import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in.tsx";
 import { TablePage } from "./table.tsx";
 import { TransactionsPage } from "./transactions.tsx";
-import { Loaded, sentence } from "./view.tsx";
+import { closeDialogs, Loaded, sentence } from "./view.tsx";
 
 /** The pages, each with the link of the navigation that belongs to it. */
 const pages: ReadonlyMap<string, readonly [page: ComponentType<PageProps>, link: string]> = new Map([
@@ -46,6 +46,7 @@ function App() {
     setCredential(undefined);
     issuer?.forget();
     queryClient.clear();
+    closeDialogs();
     // The form itself reports a wrong credential.
     setSession((before) =>
       before.isKept || text === undefined ? { isKept: false, ...(text && { message: text }) } : before,
@@ -88,7 +89,10 @@ function Console({ caller, onSignOut }: { readonly caller: Caller; readonly onSi
   const [{ page, id, tab, state }, setRoute] = useState(currentRoute);
   // An effect after the paint would miss a navigation before it.
   useLayoutEffect(() => {
-    const follow = () => setRoute(currentRoute());
+    const follow = () => {
+      closeDialogs();
+      setRoute(currentRoute());
+    };
     addEventListener("hashchange", follow);
     addEventListener("keydown", onSearchKey);
     return () => {

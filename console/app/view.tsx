@@ -297,6 +297,11 @@ export function dialog(title: string, text: Children, actions: Children): Promis
   });
 }
 
+/** Closes open dialogs without a result. They belong to a page and a session, which may end meanwhile. */
+export function closeDialogs(): void {
+  for (const shown of document.querySelectorAll("dialog")) shown.close();
+}
+
 /** Asks for confirmation before an action that cannot be undone. */
 export async function confirm({
   title,

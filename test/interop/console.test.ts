@@ -249,6 +249,46 @@ describe("signing in", () => {
     for (const url of urls) expect(url).not.toContain(catalog.adminKey);
   });
 
+  test("closes the dialogs of a session that has ended", async () => {
+    const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver" })).body;
+    await catalog.call("putGrant", { namespace: [], principal: "leaver", role: "writer" });
+    const { page } = await signedIn({}, key);
+    await page.getByRole("button", { name: "Create a namespace" }).click();
+    await catalog.call("revokeApiKey", { api_key_id });
+    await page.getByRole("dialog").getByRole("textbox").fill("late");
+    await page.getByRole("button", { name: "Create the namespace" }).click();
+    await page.getByText("no longer accepted").waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+  });
+
+  test("ignores the rejection of an earlier credential", async () => {
+    const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver" })).body;
+    await catalog.call("putGrant", { namespace: [], principal: "leaver", role: "writer" });
+    const { page } = await signedIn({}, key);
+    await page.getByRole("button", { name: "Create a namespace" }).click();
+    await page.getByRole("dialog").getByRole("textbox").fill("late");
+    let respond = () => {};
+    await page.route("**/create", async (route) => {
+      await new Promise<void>((resolve) => {
+        respond = resolve;
+      });
+      await route.continue();
+    });
+    const sent = page.waitForRequest("**/create");
+    await page.getByRole("button", { name: "Create the namespace" }).click();
+    await sent;
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page);
+    await catalog.call("revokeApiKey", { api_key_id });
+    const rejected = page.waitForResponse("**/create");
+    respond();
+    expect((await rejected).status()).toBe(401);
+    await (await rejected).finished();
+    await page.getByRole("link", { name: "Jobs", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "Jobs" }).waitFor();
+  });
+
   test("asks for a key again after the key was revoked", async () => {
     const grant = { namespace: [], role: "reader" };
     const { key, api_key_id } = (await catalog.call("createApiKey", { principal: "leaver", grant })).body;
@@ -316,6 +356,17 @@ describe("browsing", () => {
     await visit(guest.page, "search?show=names&name=film");
     await guest.page.getByText("Nothing has “film” in its name.").waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test("closes a dialog when the user leaves its page", async () => {
+    const { page } = await signedIn();
+    await visit(page, "tables/production");
+    await page.getByRole("heading", { level: 1, name: "production" }).waitFor();
+    await page.getByRole("button", { name: "Create a namespace" }).click();
+    await page.getByRole("dialog").waitFor();
+    await page.goBack();
+    await page.getByRole("heading", { level: 1, name: "Catalog" }).waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
   test("creates a namespace", async () => {
