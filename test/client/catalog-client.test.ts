@@ -156,6 +156,9 @@ describe("the client of the catalog", () => {
   test.each([
     ["an answer that says slow down", slowDown],
     ["a connection that broke off", breakOff],
+    ["a gateway without a catalog behind it", () => new Response("<html>", { status: 502 })],
+    ["a gateway that waited in vain", () => new Response("<html>", { status: 504 })],
+    ["a gateway that limits requests", () => new Response("<html>", { status: 429 })],
   ])("repeats what only reads after %s", async (_, trouble) => {
     const { fetch: instead, sent } = troubled(trouble, trouble);
     await client({ fetch: instead }).listNamespaces({});
