@@ -1,4 +1,6 @@
+import { messageOf } from "@tiltyard/protocol";
 import { Command } from "commander";
+import { JobError } from "../ray/dashboard.ts";
 import { JobsApi } from "../ray/jobs.ts";
 import type { OpenJobs } from "../ray/open-jobs.ts";
 import { submitInTransaction } from "../ray/tracked-job.ts";
@@ -8,6 +10,8 @@ import { addJobOptions, type JobOptions, jobRequest, trackingOf } from "./job-op
 import { type JsonOption, jsonOption, print, printTable, timeOf } from "./output.ts";
 import { exitCodeOf, runJob, showLogs } from "./run-job.ts";
 import { addTargetOptions, httpUrl, rayToken, readTarget, type TargetOptions } from "./target.ts";
+
+const responseTimeoutMs = 30_000;
 
 interface Options extends TargetOptions, JsonOption {
   readonly cluster?: string;
@@ -106,14 +110,25 @@ function addClusterOptions(command: Command): Command {
 }
 
 async function open(options: Options): Promise<OpenJobs> {
-  if (options.address !== undefined)
-    return {
-      jobs: new JobsApi(httpUrl(options.address, "Ray's dashboard"), rayToken()),
-      [Symbol.asyncDispose]: async () => {},
-    };
+  if (options.address !== undefined) {
+    const url = httpUrl(options.address, "Ray's dashboard");
+    await requireResponse(url);
+    return { jobs: new JobsApi(url, rayToken()), [Symbol.asyncDispose]: async () => {} };
+  }
   if (options.cluster === undefined && options.file === undefined)
     throw new UsageError("name the Ray cluster with -c NAME, -f FILE or --address URL");
   const parameters = readTarget(options, options.cluster);
   const { openJobs } = await import("../ray/open-jobs.ts");
   return openJobs(parameters);
+}
+
+/** Requires that a server responds. The requests of jobs would repeat a wrong URL for a minute. @throws JobError */
+async function requireResponse(url: string): Promise<void> {
+  const { request } = await import("undici");
+  try {
+    const { body } = await request(url, { headersTimeout: responseTimeoutMs });
+    await body.dump();
+  } catch (cause) {
+    throw new JobError(`no dashboard of Ray answers at ${url}: ${messageOf(cause)}`, { cause });
+  }
 }

@@ -185,6 +185,7 @@ describe("tiltyard", () => {
     [["doctor", "--stack-outputs", file], `cannot use ${file}: these are not the outputs of a Tiltyard stack`],
     [["jobs", "list", "--url", "localhost:2333"], "the URL of the catalog must begin with http:// or https://"],
     [["jobs", "list", "--url", "http://127.0.0.1:9", "--limit", "0"], "It must be a whole number above 0."],
+    [["jobs", "compact", "t", "--priority", "3"], "argument '3' is invalid. must be one of high, normal, low"],
     [
       ["ray", "job", "list", "--address", "localhost:8265"],
       "the URL of Ray's dashboard must begin with http:// or https://",
@@ -193,6 +194,12 @@ describe("tiltyard", () => {
     const { code, stderr } = await tiltyard(...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
     expect(server.clusters.size).toBe(0);
+  });
+
+  test("reports a dashboard of Ray that does not respond", async () => {
+    const { code, stderr } = await tiltyard("ray", "job", "list", "--address", "http://127.0.0.1:1");
+    const problem = "no dashboard of Ray answers at http://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1";
+    expect([code, stderr]).toEqual([1, `tiltyard: ${problem}\n`]);
   });
 
   test("reports a missing kubeconfig", async () => {
