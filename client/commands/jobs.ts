@@ -156,7 +156,7 @@ async function linesOf(management: ManagementClient, id: string, attempt?: numbe
   if (attempt === undefined) return (await management.describeJobLog({ id: parseIdentifier(id) })).lines;
   const { attempts } = await management.listJobAttempts({ id: parseIdentifier(id) });
   const found = attempts.find(({ number }) => number === attempt);
-  if (found === undefined) throw new Error(`job ${id} has no attempt ${attempt}. See: tiltyard jobs attempts ${id}`);
+  if (found === undefined) throw new Error(`job ${id} has no attempt ${attempt}. See: tiltyard jobs attempts '${id}'`);
   return found.lines;
 }
 

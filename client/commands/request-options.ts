@@ -49,9 +49,11 @@ function parsed(schema: z.ZodType, text: string): string | number {
   const asText = schema.safeParse(text);
   if (asText.success) return text;
   const number = text.trim() === "" ? Number.NaN : Number(text);
-  const { error } = Number.isNaN(number) ? asText : schema.safeParse(number);
-  if (error !== undefined) throw new InvalidArgumentError(error.issues.map(({ message }) => message).join(", "));
-  return number;
+  const asNumber = schema.safeParse(number);
+  if (asNumber.success) return number;
+  const isText = asNumber.error.issues.some(({ code }) => code === "invalid_type");
+  const { issues } = isText ? asText.error : asNumber.error;
+  throw new InvalidArgumentError(issues.map(({ message }) => message).join(", "));
 }
 
 function accepts(schema: z.ZodType, value: unknown): boolean {

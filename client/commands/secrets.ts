@@ -6,6 +6,7 @@ import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-com
 import { UsageError } from "./exit-codes.ts";
 import { listed } from "./listed.ts";
 import { print, printTable, timeOf } from "./output.ts";
+import { reading } from "./target.ts";
 
 interface ValueOptions extends CatalogOptions {
   readonly fromFile?: string;
@@ -64,7 +65,7 @@ Example:
 async function readValue({ fromFile }: ValueOptions): Promise<string> {
   if (fromFile === undefined && process.stdin.isTTY)
     throw new UsageError("The value is missing. Write it to standard input, or name its file: --from-file PATH");
-  const given = fromFile === undefined ? await buffer(process.stdin) : readFileSync(fromFile);
+  const given = fromFile === undefined ? await buffer(process.stdin) : reading(fromFile, () => readFileSync(fromFile));
   const value = textOf(given).replace(/\r?\n$/, "");
   if (value === "") throw new UsageError("The value is empty");
   return value;

@@ -75,7 +75,8 @@ export function nameOfFile(file: string): string {
   return file === "-" ? "standard input" : file;
 }
 
-function reading<Content>(file: string, read: () => Content): Content {
+/** Reads a file with a message that names it. @throws UsageError */
+export function reading<Content>(file: string, read: () => Content): Content {
   try {
     return read();
   } catch (error) {

@@ -430,6 +430,10 @@ test("secrets are created and altered with a value from a file or a pipe, listed
     stderr: "tiltyard: The value is empty\n",
   });
   expect((await tiltyard("secrets", "create", name, "value")).code).toBe(2);
+  expect(await tiltyard("secrets", "create", name, "--from-file", "/nowhere")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("tiltyard: cannot read /nowhere: ENOENT"),
+  });
   expect((await tiltyard("secrets", "drop", name)).stdout).toBe(`dropped ${name}\n`);
   expect((await tiltyard("secrets", "drop", name)).stderr).toContain(`the secret ${name} does not exist`);
 });

@@ -306,7 +306,7 @@ describe("tiltyard jobs", () => {
     expect((await start("logs", job).finished).stdout).toBe("second\n");
     expect(await start("logs", job, "--attempt", "3").finished).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("has no attempt 3. See: tiltyard jobs attempts"),
+      stderr: expect.stringMatching(/has no attempt 3. See: tiltyard jobs attempts '\S+'\n$/),
     });
   });
 
