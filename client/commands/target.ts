@@ -60,9 +60,11 @@ export function readTarget(options: TargetOptions, name?: string, outputs = read
   });
 }
 
-/** Parses a YAML file. @throws UsageError */
+/** Parses a YAML file, or standard input for `-`. @throws UsageError */
 export function readYaml(file: string): unknown {
-  return reading(file, () => parseYaml(readFileSync(file === "-" ? 0 : file, "utf8")));
+  // Node does not wait for input on the descriptor of a terminal.
+  const input = process.stdin.isTTY ? "/dev/tty" : 0;
+  return reading(file, () => parseYaml(readFileSync(file === "-" ? input : file, "utf8")));
 }
 
 /** Reads a text file. @throws UsageError */

@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommandLine, tiltyard } from "../../client/command-line.ts";
 import { beginAttempt, finishAttempt, heartbeat } from "../support/attempts.ts";
 import { declareTable, useCatalog } from "../support/catalog.ts";
@@ -386,6 +388,19 @@ describe("tiltyard jobs", () => {
     expect(JSON.parse((await start("definitions", "--json").finished).stdout)).toEqual([
       { name: "default", kind: "cluster of the runner" },
     ]);
+  });
+
+  // `script` of util-linux runs a command in a terminal.
+  test.runIf(process.platform === "linux")("policy waits for the text that a user types", async () => {
+    const command = `"${process.execPath}" client/main.ts jobs policy t -f - --url http://127.0.0.1:1`;
+    const terminal = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"]);
+    onTestFinished(() => void terminal.kill());
+    const shown: string[] = [];
+    terminal.stdout.on("data", (data) => shown.push(String(data)));
+    await vi.waitUntil(() => shown.join("").includes("catalog: "));
+    terminal.stdin.write("nonsense: 1\n\u0004");
+    await once(terminal, "close");
+    expect(shown.join("")).toContain('Unrecognized key: "nonsense"');
   });
 
   test("policy shows, replaces and removes the policy of a table", async () => {
