@@ -57,8 +57,8 @@ export function httpRequest(
     if (!shape.query.includes(name)) body[name] = value;
     else if (value !== undefined) for (const each of [value].flat()) parameters.append(name, String(each));
   const path = shape.path
-    .replace("{id}", segment(id.length === 0 ? delimiter : id.join(delimiter)))
-    .replace("{index_name}", segment(indexName));
+    .replace("{id}", () => segment(id.length === 0 ? delimiter : id.join(delimiter)))
+    .replace("{index_name}", () => segment(indexName));
   const content = shape.bareField === undefined ? body : ownValue(body, shape.bareField);
   return {
     method: shape.method,

@@ -87,7 +87,7 @@ describe("a table that is dropped with a retention", () => {
     expect((await catalog.call("declareTable", { id: table.id })).status).toBe(200);
     const id = (await droppedId(table)) ?? "";
     const listed = JSON.parse((await command("dropped", "--json")).stdout);
-    expect(listed).toContainEqual(expect.objectContaining({ id, table: table.id.join("$") }));
+    expect(listed).toContainEqual(expect.objectContaining({ id: Number(id), table: table.id.join("$") }));
     const taken = await command("undrop", id);
     expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining("already exists")]);
     const name = uniqueName("renamed");
