@@ -1,4 +1,17 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
 import { messageOf } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
@@ -31,7 +44,11 @@ export function verifySqliteFile(file: string, shown = file): void {
 export async function copySqliteFile<Result>(file: string, copy: string, place: (partial: string) => Result) {
   const partial = `${copy}.partial`;
   try {
+    // Other users must not read the copy before it has the access of the database.
+    rmSync(partial, { force: true });
+    writeFileSync(partial, "", { mode: ownerOnly });
     await copyPages(file, partial);
+    copyAccess(file, partial);
     // A copy in WAL mode would create files next to it at every read.
     closeForGood(partial);
     verifySqliteFile(partial, file);
@@ -42,6 +59,15 @@ export async function copySqliteFile<Result>(file: string, copy: string, place: 
   } finally {
     for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${partial}${suffix}`, { force: true });
   }
+}
+
+const ownerOnly = 0o600;
+
+/** Copies the permissions of a database, and its owner if the caller is root. */
+function copyAccess(file: string, copy: string): void {
+  const { mode, uid, gid } = statSync(file);
+  chmodSync(copy, mode | ownerOnly);
+  if (process.getuid?.() === 0) chownSync(copy, uid, gid);
 }
 
 async function copyPages(file: string, copy: string): Promise<void> {
@@ -61,6 +87,7 @@ export function replaceSqliteFile(file: string, by: string): string | undefined 
   const isPresent = existsSync(file);
   if (isPresent) {
     closeIfIntact(file);
+    copyAccess(file, by);
     keep(file, kept);
   }
   for (const suffix of ["-wal", "-shm"])

@@ -1,10 +1,13 @@
 import {
+  chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -172,6 +175,21 @@ describe.runIf(databaseKind === "sqlite")("backup and restore", () => {
     const found = await fetch(`${restored.url}/v1/namespace/precious/exists`, { method: "POST", headers });
     expect(found.status).toBe(200);
     await restored.stop();
+  });
+
+  test("keep the permissions of the database, and its owner for root", async () => {
+    const folder = temporaryFolder("tiltyard-commands-");
+    await (await serveHere(folder)).stop();
+    const [file, backup] = [join(folder, "catalog.sqlite"), join(folder, "backup.sqlite")];
+    const owner = process.getuid?.() === 0 ? 12_345 : process.getuid?.();
+    chownSync(file, owner ?? 0, statSync(file).gid);
+    const accessOf = (path: string) => [(statSync(path).mode & 0o777).toString(8), statSync(path).uid];
+    chmodSync(file, 0o600);
+    expect((await run(["backup", backup], settingsIn(folder))).code).toBe(0);
+    expect(accessOf(backup)).toEqual(["600", owner]);
+    chmodSync(file, 0o660);
+    expect((await run(["restore", backup, "--force"], settingsIn(folder))).code).toBe(0);
+    expect(accessOf(file)).toEqual(["660", owner]);
   });
 
   test.each([
