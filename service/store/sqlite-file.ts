@@ -46,7 +46,7 @@ export async function copySqliteFile<Result>(file: string, copy: string, place: 
   try {
     // Other users must not read the copy before it has the access of the database.
     rmSync(partial, { force: true });
-    writeFileSync(partial, "", { mode: ownerOnly });
+    createForOwner(partial);
     await copyPages(file, partial);
     copyAccess(file, partial);
     // A copy in WAL mode would create files next to it at every read.
@@ -62,6 +62,11 @@ export async function copySqliteFile<Result>(file: string, copy: string, place: 
 }
 
 const ownerOnly = 0o600;
+
+/** Creates a database that only its owner may read. SQLite creates the files next to it with the same permissions. */
+export function createForOwner(file: string): void {
+  writeFileSync(file, "", { mode: ownerOnly, flag: "a" });
+}
 
 /** Copies the permissions of a database, and its owner if the caller is root. */
 function copyAccess(file: string, copy: string): void {

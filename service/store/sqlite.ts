@@ -4,11 +4,11 @@ import { CatalogError } from "@tiltyard/protocol";
 import Database from "better-sqlite3";
 import { Kysely, SqliteDialect } from "kysely";
 import pRetry from "p-retry";
-import { cannotUse } from "./database.ts";
+import { cannotUse, isNewSqliteFile } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { asUnavailable, createSqliteSession, ReadCache } from "./sqlite-driver.ts";
-import { requireNoRemains } from "./sqlite-file.ts";
+import { createForOwner, requireNoRemains } from "./sqlite-file.ts";
 import { createMemoryLimiter, type Session, type Store, type WriteOptions } from "./store.ts";
 
 const groupSizeMax = 256;
@@ -27,6 +27,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
 
 async function open(file: string): Promise<Store> {
   mkdirSync(dirname(file), { recursive: true });
+  if (isNewSqliteFile(file)) createForOwner(file);
   const writer = new Database(file, { timeout: busyTimeoutMs });
   try {
     writer.pragma("journal_mode = WAL");

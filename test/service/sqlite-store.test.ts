@@ -1,4 +1,4 @@
-import { copyFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import Database from "better-sqlite3";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -201,6 +201,12 @@ describe("the SQLite store", () => {
       cause: { message: expect.stringContaining(file) },
     });
     expect(await listChildNamespaces(store.read, [], "", 100)).toEqual(["before"]);
+  });
+
+  test("creates files that only their owner may read, because they have sources and parameters of jobs", async () => {
+    const file = temporaryFile();
+    await using _store = await openSqliteStore(file);
+    for (const each of [file, `${file}-wal`]) expect((statSync(each).mode & 0o777).toString(8)).toBe("600");
   });
 
   test("commits durably, in WAL mode", async () => {
