@@ -42,13 +42,18 @@ export function readSourceQuery(text: string): z.infer<typeof SourceQuery> | und
 }
 
 /**
- * Returns the source table of a view; undefined if the query is not in Geneva's format.
+ * Returns the source table of a view; undefined if the query is not in Geneva's format. The query names it in the
+ * database of the client.
  *
  * @throws CatalogError InvalidInput for an invalid name of a table.
  */
-export function sourceOfView(request: { readonly source_query: string }): Identifier | undefined {
-  const query = readSourceQuery(request.source_query);
-  return query === undefined ? undefined : parseIdentifier(query.source_table);
+export function sourceOfView(request: {
+  readonly source_query: string;
+  readonly database?: Identifier | undefined;
+}): Identifier | undefined {
+  const { source_query, database = [] } = request;
+  const query = readSourceQuery(source_query);
+  return query === undefined ? undefined : [...database, ...parseIdentifier(query.source_table)];
 }
 
 export const createMaterializedView = defineContract({
@@ -60,7 +65,7 @@ export const createMaterializedView = defineContract({
       ...commonRequest,
       kind: z.enum(viewKinds),
       source_query: text(characters.document).describe(
-        "The query in Geneva's format, which the catalog stores unchanged.",
+        "The query in Geneva's format. The catalog stores it with the database of the client before the source.",
       ),
       output_schema: z.base64().max(characters.document).describe("An Arrow schema as an IPC message, in Base64."),
       udtf_spec: UdtfEntry.optional(),

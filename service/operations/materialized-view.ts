@@ -8,13 +8,21 @@ import { openOnce } from "../jobs/open-job.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { putView } from "../store/views.ts";
-import { definedBy, definitionOf, parametersOf, type ViewSource, viewMetadata } from "../views/definition.ts";
+import {
+  definedBy,
+  definitionOf,
+  parametersOf,
+  type ViewSource,
+  viewMetadata,
+  withSourceInCatalog,
+} from "../views/definition.ts";
 import { prepareRefresh, requireReadableSource } from "../views/refresh.ts";
 import type { Catalog, Handler } from "./handler.ts";
 import { createTableWithRows } from "./table-data.ts";
 
 /** Creates a view: a table without rows, which the compute side fills at the first refresh. */
-export const createMaterializedView: Handler<"createMaterializedView"> = async (request, catalog, caller) => {
+export const createMaterializedView: Handler<"createMaterializedView"> = async (given, catalog, caller) => {
+  const request = withSourceInCatalog(given);
   // A view without a possible refresh is useless, so this check precedes all changes.
   const refresh = prepareRefresh(
     { definition: parametersOf(request) },

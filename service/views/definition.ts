@@ -3,6 +3,7 @@ import {
   CatalogError,
   type contracts,
   defaultDelimiter,
+  formatIdentifier,
   jobPrefix,
   parseIdentifier,
   viewDefinitionPrefix as prefix,
@@ -27,6 +28,14 @@ export type ViewDefinition = Omit<ViewRecord, "tableId" | "definer">;
 const definitionLengthMax = 192 * 1024;
 
 type CreateRequest = RequestOf<typeof contracts.createMaterializedView>;
+
+/** Returns a request whose query names the source in the catalog, as jobs open it, and not in the client's database. */
+export function withSourceInCatalog(request: CreateRequest): CreateRequest {
+  const [query, source] = [readSourceQuery(request.source_query), sourceOfView(request)];
+  if (request.database === undefined || source === undefined) return request;
+  const source_query = jsonOf({ ...query, source_table: formatIdentifier(source) }, "source_query");
+  return { ...request, source_query, database: undefined };
+}
 
 /** Returns the definition of a view for Geneva's metadata. @throws CatalogError InvalidInput for contradictions. */
 export function definitionOf(request: CreateRequest, metadata: Readonly<Record<string, string>>): ViewDefinition {

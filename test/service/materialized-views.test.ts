@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import * as lancedb from "@lancedb/lancedb";
-import { beforeAll, describe, expect, test } from "vitest";
-import { commit, declareTable, uniqueName, useCatalog } from "../support/catalog.ts";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { commit, declareTable, startTestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { arrowStream, films, readRows } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -50,6 +50,23 @@ const definition = {
 };
 
 describe("CreateMaterializedView", () => {
+  test("finds the source in the database of the client, although the root has a table with that name", async () => {
+    const own = await startTestCatalog({ TILTYARD_REMOTE_DATABASES: "on" });
+    onTestFinished(own.stop);
+    await own.call("createNamespace", { id: ["base"] });
+    for (const id of [["films"], ["base", "films"]])
+      await own.call("createTable", { id }, { body: arrowStream(films) });
+    const key = await own.keyFor("team", { base: "writer", __system: "writer" });
+    const options = { key, headers: { "x-lancedb-database": "base" } };
+    const created = await own.call("createMaterializedView", { id: ["view"], ...query, with_no_data: false }, options);
+    expect(created.status).toBe(201);
+    expect((await own.call("listTableViews", { id: ["base", "films"] })).body.views).toEqual([["base", "view"]]);
+    const id = created.body.job_id?.split("$") ?? [];
+    expect((await own.call("describeTransaction", { id })).body.properties).toMatchObject({
+      "materialized_view.source_query": '{"base":{},"source_table":"base$films"}',
+    });
+  });
+
   test("refuses a source whose manifest is not a file of Lance", async () => {
     const source = await declareTable(catalog);
     expect((await commit(catalog, source, 1)).status).toBe(200);
