@@ -54,7 +54,6 @@ export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";
 export type { FunctionColumns, FunctionVersion } from "./remote/function.ts";
 export type { RemoteJobState } from "./remote/job.ts";
 export type { RemoteFtsQuery, RemoteQuery } from "./remote/query.ts";
-export { renamed } from "./remote/table.ts";
 export * from "./roles.ts";
 export { nextTimeAfter, type Schedule } from "./schedule.ts";
 export { problemOfSql, sqlBounds } from "./sql.ts";

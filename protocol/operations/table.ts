@@ -177,11 +177,12 @@ export const renameTable = defineContract({
 /** Returns the new identifier of a table. Java's client sends an empty `new_namespace_id` if it is unset. */
 export function renamedTo(request: {
   readonly id: Identifier;
+  readonly database?: Identifier | undefined;
   readonly new_table_name: string;
   readonly new_namespace_id?: Identifier | undefined;
 }): Identifier {
-  const { id: present, new_namespace_id: requested = [], new_table_name: name } = request;
-  return [...(requested.length > 0 ? requested : present.slice(0, -1)), name];
+  const { id: present, database = [], new_namespace_id: requested = [], new_table_name: name } = request;
+  return [...(requested.length > 0 ? [...database, ...requested] : present.slice(0, -1)), name];
 }
 
 const nullableInteger = z.int().optional();

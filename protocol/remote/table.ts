@@ -3,7 +3,7 @@ import { JsonArrowSchema } from "../arrow.ts";
 import { characters, items, list, text } from "../bounds.ts";
 import { defineContract, onPath } from "../contract.ts";
 import { branch, commonRequest, count, datasetErrors, datasetReadErrors, id, queryInteger } from "../fields.ts";
-import { alterTableAddColumns, NewColumn, renameTable } from "../operations/table.ts";
+import { alterTableAddColumns, NewColumn, renamedTo, renameTable } from "../operations/table.ts";
 import { createTable } from "../operations/table-data.ts";
 import { listTableTags, TagContents } from "../operations/table-tag.ts";
 import { listTableVersions } from "../operations/table-version.ts";
@@ -51,19 +51,10 @@ export const remoteRenameTable = defineContract({
   response: renameTable.response,
   errors: renameTable.errors,
   access: onPath("writer"),
-  bodyAccess: (request) => [{ role: "writer", object: renamed(request) }],
+  bodyAccess: (request) => [
+    { role: "writer", object: renamedTo({ ...request, new_namespace_id: request.new_namespace }) },
+  ],
 });
-
-/** Returns the identifier of a table after its renaming. */
-export function renamed(request: {
-  readonly id: readonly string[];
-  readonly database?: readonly string[] | undefined;
-  readonly new_table_name: string;
-  readonly new_namespace?: readonly string[] | undefined;
-}): readonly string[] {
-  const { id: present, database = [], new_namespace: requested = [], new_table_name: name } = request;
-  return [...(requested.length > 0 ? [...database, ...requested] : present.slice(0, -1)), name];
-}
 
 export const remoteListTableTags = defineContract({
   operationId: "ListTableTags",

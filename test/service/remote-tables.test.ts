@@ -348,9 +348,13 @@ test("a database is a namespace that its client does not leave, with TILTYARD_RE
   const moved = { id: ["t"], new_table_name: "t", new_namespace: ["old"] };
   await own.call("remoteRenameTable", moved, { headers: ofClient });
   expect((await own.call("countTableRows", { id: ["films", "old", "t"] })).body).toBe(films.length);
+  // Geneva's client calls the operation of the protocol.
+  const movedByGeneva = { id: ["old", "t"], new_table_name: "v", new_namespace_id: ["old"] };
+  await own.call("renameTable", movedByGeneva, { headers: ofClient });
+  expect((await own.call("countTableRows", { id: ["films", "old", "v"] })).body).toBe(films.length);
 
   const key = await own.keyFor("stranger", { t: "admin", old: "admin" });
-  const refused = await own.call("remoteCountTableRows", { id: ["old", "t"] }, { headers: ofClient, key });
+  const refused = await own.call("remoteCountTableRows", { id: ["old", "v"] }, { headers: ofClient, key });
   expect(refused.error.status).toBe(403);
   const broken = { headers: { "x-lancedb-database": "a".repeat(300) } };
   expect((await own.call("remoteListTables", {}, broken)).error.status).toBe(400);

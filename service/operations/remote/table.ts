@@ -1,4 +1,4 @@
-import { formatIdentifier, renamed } from "@tiltyard/protocol";
+import { formatIdentifier } from "@tiltyard/protocol";
 import { autoRefreshMetadata, withAutoRefreshOptions } from "../../automation/auto-refresh.ts";
 import { requireNamespace, requireTable } from "../../domain/require.ts";
 import { listTables } from "../../store/tables.ts";
@@ -33,7 +33,7 @@ export const remoteDescribeTable: Handler<"remoteDescribeTable"> = async (reques
 };
 
 export const remoteRenameTable: Handler<"remoteRenameTable"> = (request, catalog, caller) =>
-  renameTable({ ...request, new_namespace_id: [...renamed(request).slice(0, -1)] }, catalog, caller);
+  renameTable({ ...request, new_namespace_id: request.new_namespace }, catalog, caller);
 
 /** Adds columns. The columns of a schema arrive as an Arrow stream and start without values. */
 export const remoteAlterTableAddColumns: Handler<"remoteAlterTableAddColumns"> = async (request, catalog, caller) => {
