@@ -78,6 +78,11 @@ export type PathFields = {
   readonly database?: Identifier | undefined;
 };
 
+/** Returns the identifier of an object that a body names in the database of the client. */
+export function inDatabase({ database = [] }: Pick<PathFields, "database">, id: Identifier): Identifier {
+  return [...database, ...id];
+}
+
 /**
  * Removes index signatures. Zod infers one of type `never` for an object without fields, which would conflict with all
  * added fields.

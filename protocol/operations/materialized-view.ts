@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { characters, entries, items, list, map, text } from "../bounds.ts";
-import { defineContract, onPath } from "../contract.ts";
+import { defineContract, inDatabase, onPath } from "../contract.ts";
 import { commonRequest, context, count, datasetErrors, fieldPath } from "../fields.ts";
 import { type Identifier, parseIdentifier } from "../identifier.ts";
 import { jobFields, withJobOptions } from "./job-options.ts";
@@ -51,9 +51,8 @@ export function sourceOfView(request: {
   readonly source_query: string;
   readonly database?: Identifier | undefined;
 }): Identifier | undefined {
-  const { source_query, database = [] } = request;
-  const query = readSourceQuery(source_query);
-  return query === undefined ? undefined : [...database, ...parseIdentifier(query.source_table)];
+  const query = readSourceQuery(request.source_query);
+  return query === undefined ? undefined : inDatabase(request, parseIdentifier(query.source_table));
 }
 
 export const createMaterializedView = defineContract({

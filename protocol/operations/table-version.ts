@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { characters, items, list, text } from "../bounds.ts";
-import { type Access, anywhere, defineContract, onPath } from "../contract.ts";
+import { type Access, anywhere, defineContract, inDatabase, onPath } from "../contract.ts";
 import {
   branch,
   commonRequest,
@@ -125,7 +125,8 @@ export const batchCreateTableVersions = defineContract({
   errors: [404, 409],
   bodySize: "large",
   access: anywhere("writer"),
-  bodyAccess: (request) => request.entries.map((entry): Access => ({ role: "writer", object: entry.id })),
+  bodyAccess: (request) =>
+    request.entries.map((entry): Access => ({ role: "writer", object: inDatabase(request, entry.id) })),
 });
 
 const CommitTableOperation = exactlyOneOf({
@@ -165,5 +166,5 @@ export const batchCommitTables = defineContract({
     request.operations
       .flatMap((operation) => Object.values(operation))
       .filter((each) => each !== undefined)
-      .map((each): Access => ({ role: "writer", object: each.id ?? [] })),
+      .map((each): Access => ({ role: "writer", object: inDatabase(request, each.id ?? []) })),
 });

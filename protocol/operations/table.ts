@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { JsonArrowDataType, JsonArrowSchema } from "../arrow.ts";
 import { characters, entries, items, list, map, sqlExpression, text } from "../bounds.ts";
-import { defineContract, noContent, onPath } from "../contract.ts";
+import { defineContract, inDatabase, noContent, onPath } from "../contract.ts";
 import {
   AnsweredProperties,
   branch,
@@ -181,8 +181,8 @@ export function renamedTo(request: {
   readonly new_table_name: string;
   readonly new_namespace_id?: Identifier | undefined;
 }): Identifier {
-  const { id: present, database = [], new_namespace_id: requested = [], new_table_name: name } = request;
-  return [...(requested.length > 0 ? [...database, ...requested] : present.slice(0, -1)), name];
+  const { id: present, new_namespace_id: requested = [], new_table_name: name } = request;
+  return [...(requested.length > 0 ? inDatabase(request, requested) : present.slice(0, -1)), name];
 }
 
 const nullableInteger = z.int().optional();

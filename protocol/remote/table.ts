@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { JsonArrowSchema } from "../arrow.ts";
 import { characters, items, list, text } from "../bounds.ts";
-import { defineContract, onPath } from "../contract.ts";
+import { defineContract, inDatabase, onPath } from "../contract.ts";
 import { branch, commonRequest, count, datasetErrors, datasetReadErrors, id, queryInteger } from "../fields.ts";
 import { alterTableAddColumns, NewColumn, renamedTo, renameTable } from "../operations/table.ts";
 import { createTable } from "../operations/table-data.ts";
@@ -147,9 +147,9 @@ export const remoteAlterTableAddColumns = defineContract({
   errors: datasetErrors,
   bodySize: "large",
   access: onPath("writer"),
-  bodyAccess: ({ function: bound, database = [] }) => {
-    if (bound === undefined) return [];
-    const { namespace_path = [] } = bound.application.function;
-    return [{ role: "reader", object: [...database, ...namespace_path] }];
+  bodyAccess: (request) => {
+    if (request.function === undefined) return [];
+    const { namespace_path = [] } = request.function.application.function;
+    return [{ role: "reader", object: inDatabase(request, namespace_path) }];
   },
 });

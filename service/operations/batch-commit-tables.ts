@@ -1,5 +1,12 @@
 import { setImmediate } from "node:timers/promises";
-import { CatalogError, contracts, type Identifier, type RequestOf, type ResponseOf } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  contracts,
+  type Identifier,
+  inDatabase,
+  type RequestOf,
+  type ResponseOf,
+} from "@tiltyard/protocol";
 import { commitTogether, type Entry } from "../commits/commit.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
 import { openKnownBranch, toTableVersion } from "../commits/read.ts";
@@ -25,10 +32,10 @@ type Result = ResponseOf<typeof contract>["results"][number];
 type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
 export const batchCommitTables: Handler<"batchCommitTables"> = async (request, catalog, caller) => {
-  const objects = request.operations.map(identifierOf);
+  const objects = request.operations.map((operation) => identifierOf(operation, request));
   requireRecordable(objects);
   const audit = prepareAudit({ contract, request, caller, objects });
-  const steps = await prepareSteps(request.operations, catalog, caller);
+  const steps = await prepareSteps(request, catalog, caller);
   const entries = steps.flatMap(({ entry }) => entry ?? []);
 
   let outcomes: (Result | LocatedVersion)[] = [];
@@ -79,7 +86,7 @@ interface Step {
 
 /** Prepares the operations of a batch in order. Each one sees the changes of its predecessors. */
 async function prepareSteps(
-  operations: readonly Operation[],
+  request: RequestOf<typeof contract>,
   catalog: Catalog,
   caller: AuthorizedCaller,
 ): Promise<readonly Step[]> {
@@ -144,9 +151,9 @@ async function prepareSteps(
   }
 
   const steps: Step[] = [];
-  for (const [index, operation] of operations.entries()) {
+  for (const [index, operation] of request.operations.entries()) {
     if (index > 0 && index % operationsInTurn === 0) await setImmediate();
-    const id = identifierOf(operation);
+    const id = identifierOf(operation, request);
     const { declare_table, create_table_version, delete_table_versions, deregister_table } = operation;
     if (declare_table) steps.push(await declare(id, declare_table));
     if (create_table_version) steps.push(await createVersion(id, create_table_version));
@@ -156,6 +163,6 @@ async function prepareSteps(
   return steps;
 }
 
-function identifierOf(operation: Operation): Identifier {
-  return Object.values(operation).find((member) => member !== undefined)?.id ?? [];
+function identifierOf(operation: Operation, request: RequestOf<typeof contract>): Identifier {
+  return inDatabase(request, Object.values(operation).find((member) => member !== undefined)?.id ?? []);
 }

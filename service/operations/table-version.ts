@@ -1,4 +1,4 @@
-import { contracts } from "@tiltyard/protocol";
+import { contracts, inDatabase } from "@tiltyard/protocol";
 import pMap from "p-map";
 import { commit, commitTogether, versionsAtOnce } from "../commits/commit.ts";
 import { deleteFirstOf, deleteRanges, readRanges } from "../commits/ranges.ts";
@@ -59,11 +59,12 @@ export const batchDeleteTableVersions: Handler<"batchDeleteTableVersions"> = asy
 };
 
 export const batchCreateTableVersions: Handler<"batchCreateTableVersions"> = async (request, catalog, caller) => {
-  const objects = request.entries.map((entry) => entry.id);
+  const given = request.entries.map((entry) => ({ ...entry, id: inDatabase(request, entry.id) }));
+  const objects = given.map(({ id }) => id);
   requireRecordable(objects);
   const audit = prepareAudit({ contract: contracts.batchCreateTableVersions, request, caller, objects });
   const entries = await pMap(
-    request.entries,
+    given,
     async (entry) => {
       const table = await requireTable(catalog.store.read, entry.id);
       return { identifier: entry.id, prepared: await prepareCommit(catalog, caller, table, entry) };

@@ -352,6 +352,15 @@ test("a database is a namespace that its client does not leave, with TILTYARD_RE
   const movedByGeneva = { id: ["old", "t"], new_table_name: "v", new_namespace_id: ["old"] };
   await own.call("renameTable", movedByGeneva, { headers: ofClient });
   expect((await own.call("countTableRows", { id: ["films", "old", "v"] })).body).toBe(films.length);
+  const writer = { key: await own.keyFor("writer", { films: "writer" }), headers: ofClient };
+  const operations = [{ declare_table: { id: ["batched"] } }];
+  expect((await own.call("batchCommitTables", { operations }, writer)).status).toBe(200);
+  expect((await own.call("describeTable", { id: ["films", "batched"] })).status).toBe(200);
+  const entries = [{ id: ["batched"], version: 1, manifest_path: "elsewhere" }];
+  expect((await own.call("batchCreateTableVersions", { entries }, writer)).error).toMatchObject({
+    status: 400,
+    detail: expect.stringContaining("warehouse/films/batched-"),
+  });
 
   const key = await own.keyFor("stranger", { t: "admin", old: "admin" });
   const refused = await own.call("remoteCountTableRows", { id: ["old", "v"] }, { headers: ofClient, key });
