@@ -294,7 +294,7 @@ describe("a token of an OIDC issuer", () => {
     }
   });
 
-  test("finds the keys of an issuer that has moved them", async () => {
+  test("is accepted with a new key after the issuer has moved its keys", async () => {
     const moving = new Issuer();
     await moving.start();
     const own = await startTestCatalog(moving.settings);
