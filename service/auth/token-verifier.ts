@@ -132,8 +132,9 @@ export function remoteKeys(issuer: string, jwksUrl: string | undefined, log: Log
 
   return async (header, token) => {
     if (isOlderThan(keysMaxAgeMs)) {
+      const isFailing = failure !== undefined && performance.now() - triedAtMs < keysMaxAgeMs;
       const refreshed = refreshKeys();
-      if (failure === undefined || isOlderThan(keysKeptMs)) await refreshed;
+      if (!isFailing || isOlderThan(keysKeptMs)) await refreshed;
     }
     if (findKey === undefined || isOlderThan(keysKeptMs))
       throw new CatalogError("ServiceUnavailable", "The keys of the token issuer cannot be fetched now. Try again.", {

@@ -242,6 +242,30 @@ describe("a token of an OIDC issuer", () => {
     }
   });
 
+  test("is refused a minute after the issuer withdrew its key although the last fetch of the keys had failed", async () => {
+    const recovered = new Issuer();
+    await recovered.start();
+    const own = await startTestCatalog(recovered.settings);
+    await own.call("putGrant", { id: [], principal: "oidc:ada", role: "reader" });
+    const status = async () =>
+      statusWith(own, { authorization: `Bearer ${await recovered.token({ jti: randomUUID() })}` });
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      expect(await status()).toBe(200);
+      recovered.keysAvailable = false;
+      vi.advanceTimersByTime(30_000);
+      expect(await status()).toBe(200);
+      recovered.keysAvailable = true;
+      await recovered.rotate("second");
+      vi.advanceTimersByTime(60_000);
+      expect(await status()).toBe(401);
+    } finally {
+      vi.useRealTimers();
+      recovered.stop();
+      await own.stop();
+    }
+  });
+
   test("does not wait for an issuer that failed before and now does not respond", async () => {
     const stuck = new Issuer();
     await stuck.start();
