@@ -152,6 +152,8 @@ class ReadingDriver extends DummyDriver implements DatabaseConnection {
 }
 
 const connectTimeoutMs = 5_000;
+/** The maximum age of a connection, because a failover can leave it at a server that has become read-only. */
+const connectionSecondsMax = 600;
 
 /** Creates a pool that opens its connections on demand. */
 function openPool(database: PostgresDatabase, options: pg.PoolConfig): pg.Pool {
@@ -159,6 +161,7 @@ function openPool(database: PostgresDatabase, options: pg.PoolConfig): pg.Pool {
     connectionString: database.url,
     application_name: "tiltyard-catalog",
     connectionTimeoutMillis: connectTimeoutMs,
+    maxLifetimeSeconds: connectionSecondsMax,
     keepAlive: true,
     types: { getTypeParser },
     ...options,
