@@ -107,6 +107,11 @@ export type RequestOf<C> = C extends { readonly bodyAccess: (request: infer Requ
   ? Request
   : never;
 
+/** The query of a contract. A schema without fields has a type that forbids every field, which this type replaces. */
+export type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]>
+  ? object
+  : Partial<z.infer<C["query"]>>;
+
 /** The response of a contract; `undefined` for a response without a body. */
 export type ResponseOf<C extends AnyContract> = z.infer<C["response"]>;
 

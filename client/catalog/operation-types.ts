@@ -1,4 +1,4 @@
-import type { AnyContract, ResponseOf } from "@tiltyard/protocol";
+import type { AnyContract, QueryOf, ResponseOf } from "@tiltyard/protocol";
 import type { z } from "zod";
 import type { Context } from "./context-headers.ts";
 
@@ -7,9 +7,6 @@ export interface CallOptions {
   /** The Arrow stream of an operation that accepts one. */
   readonly body?: Uint8Array | ReadableStream<Uint8Array>;
 }
-
-/** The query of an operation. A schema without fields has a type that forbids every field, which this type replaces. */
-type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
 
 /** The request of an operation: the parts of the id and the fields of the query and the body. */
 export type CatalogRequest<C extends AnyContract> = {

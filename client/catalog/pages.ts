@@ -1,4 +1,5 @@
-interface Page {
+/** A page of a list, with the token of the next one. */
+export interface Page {
   readonly page_token?: string | undefined;
 }
 

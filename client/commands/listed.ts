@@ -1,8 +1,4 @@
-import { pages } from "../catalog/pages.ts";
-
-interface Page {
-  readonly page_token?: string | undefined;
-}
+import { type Page, pages } from "../catalog/pages.ts";
 
 /**
  * Lists the items of all pages.

@@ -1,9 +1,9 @@
 import {
-  type AnyContract,
   type CatalogContracts,
   httpRequest,
   type Identifier,
   type ManagementContracts,
+  type QueryOf,
   type RequestShape,
   type ResponseOf,
 } from "@tiltyard/protocol";
@@ -12,9 +12,6 @@ import type { z } from "zod";
 type Operations = CatalogContracts & ManagementContracts;
 export type OperationName = keyof Operations;
 export type AnswerTo<Name extends OperationName> = ResponseOf<Operations[Name]>;
-
-/** The query of an operation. A schema without fields has a type that forbids every field, which this type replaces. */
-type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["query"]> ? object : Partial<z.infer<C["query"]>>;
 
 /** The parts of the object's identifier with the fields of the operation's query and body. */
 export type RequestTo<Name extends OperationName> = { readonly id?: Identifier; readonly indexName?: string } & QueryOf<
