@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
+import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { UsageError } from "./exit-codes.ts";
 import { listed } from "./listed.ts";
@@ -23,7 +24,13 @@ export function secretsCommand(): Command {
       const id = parseIdentifier(namespace);
       const rows = [];
       for (const { name } of await listed(catalog.listSecrets, { id }, (page) => page.secrets)) {
-        const { created_at_millis, updated_at_millis } = await catalog.describeSecret({ id: [...id, name] });
+        const found = await catalog.describeSecret({ id: [...id, name] }).catch((error) => {
+          // Another caller has dropped the secret meanwhile.
+          if (error instanceof CatalogRequestError && error.status === 404) return undefined;
+          throw error;
+        });
+        if (found === undefined) continue;
+        const { created_at_millis, updated_at_millis } = found;
         rows.push({ secret: name, created: timeOf(created_at_millis), updated: timeOf(updated_at_millis) });
       }
       printTable(options, rows, ["secret", "created", "updated"]);

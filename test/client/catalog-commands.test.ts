@@ -418,6 +418,9 @@ test("secrets are created and altered with a value from a file or a pipe, listed
   expect((await tiltyard("secrets", "alter", name, "--from-file", file)).stdout).toBe(`altered ${name}\n`);
   const [listed] = await json("secrets", "list", namespace);
   expect(listed).toEqual({ secret: "token", created: expect.any(String), updated: expect.any(String) });
+  // Another caller drops a secret while it is listed.
+  send.mockImplementationOnce(async () => Response.json({ secrets: [{ name: "dropped" }, { name: "token" }] }));
+  expect(await json("secrets", "list", namespace)).toEqual([listed]);
   expect(Date.parse(listed.updated)).toBeGreaterThan(Date.parse(listed.created));
   // Windows PowerShell writes UTF-16, whose bytes must not become another value.
   writeFileSync(file, Buffer.from("\ufefftoken", "utf16le"));
