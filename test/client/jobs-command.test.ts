@@ -397,8 +397,8 @@ describe("tiltyard jobs", () => {
     onTestFinished(() => void terminal.kill());
     const shown: string[] = [];
     terminal.stdout.on("data", (data) => shown.push(String(data)));
-    await vi.waitUntil(() => shown.join("").includes("catalog: "));
-    terminal.stdin.write("nonsense: 1\n\u0004");
+    await vi.waitUntil(() => shown.join("").includes("catalog: "), 30_000);
+    terminal.stdin.end("nonsense: 1\n\u0004");
     await once(terminal, "close");
     expect(shown.join("")).toContain('Unrecognized key: "nonsense"');
   });
