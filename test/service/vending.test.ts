@@ -12,7 +12,7 @@ import { declareTable, startTestCatalog, type TestCatalog, uniqueName, useCatalo
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const role = "arn:aws:iam::123456789012:role/tables";
-const expiration = "2026-11-21T13:00:00Z";
+const expiration = new Date(Date.now() + 3_600_000).toISOString();
 
 /** Names with characters that mean something in patterns, policies, paths or SQL, and names that patterns would cover. */
 const hostileNames = [
@@ -188,6 +188,22 @@ describe("credentials for a table in S3", () => {
     const [forReader = [], forWriter = []] = asked.map((each) => objectActions(each.get("Policy") ?? ""));
     expect(forReader).toEqual(["s3:GetObject"]);
     expect(forWriter).toContain("s3:DeleteObject");
+  });
+
+  test("are asked for once when one principal opens it several times, and again after a failure", async () => {
+    const id = [await newNamespace(), "t"];
+    await catalog.call("declareTable", { id, vend_credentials: false });
+    const describe = () => catalog.call("describeTable", { id });
+    refusal = "AccessDenied";
+    expect((await describe()).status).toBe(503);
+    [refusal, asked.length] = [undefined, 0];
+    for (const { body } of await Promise.all([describe(), describe(), describe()]))
+      expect(body.storage_options).toEqual(vended);
+    expect((await describe()).body.storage_options).toEqual(vended);
+    expect(asked).toHaveLength(1);
+    const key = await catalog.keyFor("other", { [id[0] ?? ""]: "writer" });
+    await catalog.call("describeTable", { id }, { key });
+    expect(asked.map((each) => each.get("RoleSessionName")?.endsWith("-other"))).toEqual([false, true]);
   });
 
   test("are not asked for when the caller wants none", async () => {
