@@ -1,8 +1,8 @@
-import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { readIdentifier, showIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { print, printTable, timeOf } from "./output.ts";
 
@@ -15,10 +15,10 @@ export function addDroppedTableCommands(tables: Command): void {
   addCatalogCommand(tables, "dropped", "list the dropped tables that can be undropped")
     .argument("[namespace]", "only tables of this namespace and its descendants", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
-      const dropped = await listDropped(catalogOf(options).management, parseIdentifier(namespace));
+      const dropped = await listDropped(catalogOf(options).management, readIdentifier(namespace));
       const rows = dropped.map(({ dropped_id, id, dropped_at_millis, kept_until_millis }) => ({
         id: dropped_id,
-        table: formatIdentifier(id),
+        table: showIdentifier(id),
         dropped: timeOf(dropped_at_millis),
         kept_until: timeOf(kept_until_millis),
       }));
@@ -31,10 +31,10 @@ export function addDroppedTableCommands(tables: Command): void {
     .addHelpText("after", "\nExample:\n  tiltyard tables undrop 12 'prod$films_before'")
     .action(async (idOrName: string, name: string | undefined, options: CatalogOptions) => {
       const { management } = catalogOf(options);
-      const newId = name === undefined ? undefined : [...parseIdentifier(name)];
+      const newId = name === undefined ? undefined : [...readIdentifier(name)];
       const { dropped_id, id } = await findDropped(management, idOrName);
       const undropped = await management.undropTable({ id, dropped_id, ...(newId && { new_id: newId }) });
-      const table = formatIdentifier(undropped.id);
+      const table = showIdentifier(undropped.id);
       print(options, { id: dropped_id, table }, `${table} is back`);
     });
 }
@@ -45,9 +45,9 @@ function listDropped(management: ManagementClient, within: readonly string[]): P
 
 async function findDropped(management: ManagementClient, idOrName: string): Promise<DroppedTable> {
   const isId = /^\d+$/.test(idOrName);
-  const dropped = await listDropped(management, isId ? [] : parseIdentifier(idOrName).slice(0, -1));
+  const dropped = await listDropped(management, isId ? [] : readIdentifier(idOrName).slice(0, -1));
   const found = dropped
-    .filter(({ dropped_id, id }) => (isId ? String(dropped_id) : formatIdentifier(id)) === idOrName)
+    .filter(({ dropped_id, id }) => (isId ? String(dropped_id) : showIdentifier(id)) === idOrName)
     .toSorted((one, other) => other.dropped_at_millis - one.dropped_at_millis)[0];
   if (found === undefined)
     throw new Error(`No dropped table ${idOrName} can be undropped. See: tiltyard tables dropped`);

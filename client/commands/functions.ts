@@ -1,14 +1,9 @@
-import {
-  type FunctionVersion,
-  formatFields,
-  formatIdentifier,
-  formatSignature,
-  parseIdentifier,
-} from "@tiltyard/protocol";
+import { type FunctionVersion, formatFields, formatSignature } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { stringify } from "yaml";
 import type { CatalogClient } from "../catalog/documented-operations.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { readIdentifier, showIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { print, printTable, timeOf, wholeNumber } from "./output.ts";
 
@@ -19,7 +14,7 @@ export function functionsCommand(): Command {
   addCatalogCommand(functions, "list", "list the versions of the Functions of a namespace")
     .argument("[namespace]", "the root namespace when absent", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
-      const versions = await versionsIn(catalogOf(options).catalog, parseIdentifier(namespace));
+      const versions = await versionsIn(catalogOf(options).catalog, readIdentifier(namespace));
       const rows = versions.map((version) => ({
         function: nameOf(version),
         version: version.version,
@@ -34,7 +29,7 @@ export function functionsCommand(): Command {
     .argument("[version]", "the version's number; the newest when absent", wholeNumber)
     .action(async (name: string, version: number | undefined, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const id = parseIdentifier(name);
+      const id = readIdentifier(name);
       const found = version === undefined ? await newestOf(catalog, id) : await versionOf(catalog, id, version);
       print(options, found, stringify(summaryOf(found)).trimEnd());
     });
@@ -45,7 +40,7 @@ export function functionsCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard functions drop 'prod$embed' 1")
     .action(async (name: string, version: number, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const { dropped } = await catalog.dropFunction({ id: parseIdentifier(name), version: String(version) });
+      const { dropped } = await catalog.dropFunction({ id: readIdentifier(name), version: String(version) });
       if (!dropped) throw new Error(`No version ${version} of the Function ${name}`);
       print(options, { function: name, version, dropped }, `dropped version ${version} of ${name}`);
     });
@@ -60,7 +55,7 @@ function versionsIn(catalog: CatalogClient, id: readonly string[]): Promise<read
 async function newestOf(catalog: CatalogClient, id: readonly string[]): Promise<FunctionVersion> {
   const found = (await versionsIn(catalog, id.slice(0, -1))).filter(({ name }) => name === id.at(-1));
   const newest = found.toSorted((one, other) => Number(other.version) - Number(one.version))[0];
-  if (newest === undefined) throw new Error(`No Function ${formatIdentifier(id)}`);
+  if (newest === undefined) throw new Error(`No Function ${showIdentifier(id)}`);
   return newest;
 }
 
@@ -70,7 +65,7 @@ async function versionOf(catalog: CatalogClient, id: readonly string[], version:
 }
 
 function nameOf({ name, namespace_path = [] }: FunctionVersion): string {
-  return formatIdentifier([...namespace_path, name]);
+  return showIdentifier([...namespace_path, name]);
 }
 
 function summaryOf(version: FunctionVersion) {

@@ -1,8 +1,9 @@
-import { formatIdentifier, parseIdentifier, type Role, roles } from "@tiltyard/protocol";
+import { type Role, roles } from "@tiltyard/protocol";
 import { Argument, Command } from "commander";
 import type { CatalogClient } from "../catalog/documented-operations.ts";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { readIdentifier, showIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { log, print, printTable } from "./output.ts";
 
@@ -17,7 +18,7 @@ export function grantsCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard grants add alice@example.com writer prod")
     .action(async (principal: string, role: Role, namespace: string, options: CatalogOptions) => {
       const { catalog, management } = catalogOf(options);
-      const id = parseIdentifier(namespace);
+      const id = readIdentifier(namespace);
       await management.putGrant({ id, principal, role });
       await warnIfMissing(catalog, namespace);
       print(options, { principal, role, namespace }, `${principal} is ${role} of ${namespace}`);
@@ -27,8 +28,8 @@ export function grantsCommand(): Command {
     .argument("[namespace]", "only roles on this namespace and its descendants", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
       const { management } = catalogOf(options);
-      const found = await listed(management.listGrants, { id: parseIdentifier(namespace) }, ({ grants }) => grants);
-      const rows = found.map((grant) => ({ ...grant, namespace: formatIdentifier(grant.namespace) }));
+      const found = await listed(management.listGrants, { id: readIdentifier(namespace) }, ({ grants }) => grants);
+      const rows = found.map((grant) => ({ ...grant, namespace: showIdentifier(grant.namespace) }));
       printTable(options, rows, ["principal", "namespace", "role"]);
     });
 
@@ -36,7 +37,7 @@ export function grantsCommand(): Command {
     .argument("<principal>")
     .argument("[namespace]", "the root namespace when absent", "$")
     .action(async (principal: string, namespace: string, options: CatalogOptions) => {
-      await catalogOf(options).management.revokeGrant({ id: parseIdentifier(namespace), principal });
+      await catalogOf(options).management.revokeGrant({ id: readIdentifier(namespace), principal });
       print(options, { principal, namespace, removed: true }, `${principal} has no role on ${namespace} any more`);
     });
 
@@ -46,7 +47,7 @@ export function grantsCommand(): Command {
 /** Warns about a namespace that does not exist, because a role on it may be a typing error. */
 export async function warnIfMissing(catalog: CatalogClient, namespace: string): Promise<void> {
   try {
-    await catalog.namespaceExists({ id: parseIdentifier(namespace) });
+    await catalog.namespaceExists({ id: readIdentifier(namespace) });
   } catch (error) {
     if (!(error instanceof CatalogRequestError && error.status === 404)) throw error;
     log(`warning: the namespace ${namespace} does not exist yet`);

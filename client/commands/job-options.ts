@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
-import { parseIdentifier } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError } from "commander";
 import { createCatalogClient, createManagementClient } from "../catalog/catalog-client.ts";
 import type { JobRequest } from "../ray/jobs.ts";
 import type { Tracking } from "../ray/tracked-job.ts";
 import { type CatalogTarget, catalogTarget } from "./catalog-target.ts";
 import { UsageError } from "./exit-codes.ts";
+import { readIdentifier } from "./identifier.ts";
 import type { TargetOptions } from "./target.ts";
 
 /** The options of a job. */
@@ -93,5 +93,5 @@ export function trackingOf(
   const catalog = createCatalogClient(target);
   if (transaction !== undefined) return { catalog, transactionId: transaction };
   if (table === undefined || column === undefined) throw new UsageError("--table and --column require each other");
-  return { catalog, management: createManagementClient(target), table: parseIdentifier(table), column };
+  return { catalog, management: createManagementClient(target), table: readIdentifier(table), column };
 }

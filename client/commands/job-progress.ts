@@ -3,7 +3,6 @@ import {
   durationText,
   type Job,
   type JobSummary,
-  parseIdentifier,
   progressText,
   queueText,
   rowsDone,
@@ -12,12 +11,13 @@ import {
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { CatalogConnectionError, CatalogRequestError, isUnavailable } from "../catalog/errors.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { readIdentifier } from "./identifier.ts";
 import { bar, type JsonOption, log, Progress, print } from "./output.ts";
 
 const pollMs = 1_000;
 
 export async function describeJob(management: ManagementClient, id: string): Promise<Job> {
-  return (await management.describeJob({ id: parseIdentifier(id) })).job;
+  return (await management.describeJob({ id: readIdentifier(id) })).job;
 }
 
 /** The time within which a runner normally claims a queued job. */

@@ -1,12 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 import {
   durationText,
-  formatIdentifier,
   type Job,
   jobTitle,
   objectKind,
   openStatuses,
-  parseIdentifier,
   progressText,
   queueText,
   rowsText,
@@ -17,6 +15,7 @@ import { Command } from "commander";
 import { stringify } from "yaml";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { readIdentifier, showIdentifier } from "./identifier.ts";
 import { interruptible } from "./interruption.ts";
 import { describeJob, waitingFor, watchJob } from "./job-progress.ts";
 import { listed } from "./listed.ts";
@@ -62,20 +61,20 @@ export function jobsCommand(): Command {
 
   addOfOne(jobs, "cancel", "cancel a job; its processes end within seconds").action(
     async (id: string, options: CatalogOptions) => {
-      const { job } = await catalogOf(options).management.cancelJob({ id: parseIdentifier(id) });
+      const { job } = await catalogOf(options).management.cancelJob({ id: readIdentifier(id) });
       print(options, job, `job ${id} is ${job.status}`);
     },
   );
 
   addOfOne(jobs, "pause", "pause a job; its processes end within seconds and its committed rows stay").action(
     async (id: string, options: CatalogOptions) => {
-      const { job } = await catalogOf(options).management.pauseJob({ id: parseIdentifier(id) });
+      const { job } = await catalogOf(options).management.pauseJob({ id: readIdentifier(id) });
       print(options, job, `job ${id} is paused. Next: tiltyard jobs resume '${id}'`);
     },
   );
 
   addOfOne(jobs, "resume", "resume a paused job").action(async (id: string, options: CatalogOptions) => {
-    const { job } = await catalogOf(options).management.resumeJob({ id: parseIdentifier(id) });
+    const { job } = await catalogOf(options).management.resumeJob({ id: readIdentifier(id) });
     print(options, job, `job ${id} is ${job.status}`);
   });
 
@@ -83,7 +82,7 @@ export function jobsCommand(): Command {
     .option("--failed-rows", "compute only the rows for which the job recorded an error; it may have succeeded")
     .action(async (id: string, options: CatalogOptions & { readonly failedRows?: boolean }) => {
       const { management } = catalogOf(options);
-      const { job_id } = await management.retryJob({ id: parseIdentifier(id), failed_rows: options.failedRows });
+      const { job_id } = await management.retryJob({ id: readIdentifier(id), failed_rows: options.failedRows });
       print(options, { job_id }, job_id);
     });
 
@@ -97,7 +96,7 @@ export function jobsCommand(): Command {
 
   addOfOne(jobs, "attempts", "list the attempts at a job with their times and reasons").action(
     async (id: string, options: CatalogOptions) => {
-      const { attempts } = await catalogOf(options).management.listJobAttempts({ id: parseIdentifier(id) });
+      const { attempts } = await catalogOf(options).management.listJobAttempts({ id: readIdentifier(id) });
       const shown = attempts.map(({ number, started_at_millis, ended_at_millis, reason }) => ({
         attempt: number,
         started: timeOf(started_at_millis),
@@ -111,7 +110,7 @@ export function jobsCommand(): Command {
   addOfOne(jobs, "errors", "list the errors of batches or rows of a job").action(
     async (id: string, options: CatalogOptions) => {
       const { errors, rows_failed = 0 } = await catalogOf(options).management.listJobErrors({
-        id: parseIdentifier(id),
+        id: readIdentifier(id),
       });
       const shown = errors.map(({ type, message, column, fragment_id, row_address }) => ({
         column,
@@ -132,7 +131,7 @@ export function jobsCommand(): Command {
     .action(async (options: CatalogOptions & { readonly namespace?: string }) => {
       const { namespace } = options;
       const { manifests, clusters, runner_clusters } = await catalogOf(options).management.listJobDefinitions({
-        ...(namespace !== undefined && { id: parseIdentifier(namespace) }),
+        ...(namespace !== undefined && { id: readIdentifier(namespace) }),
       });
       const ofKind = (kind: string, names: readonly string[]) => names.map((name) => ({ name, kind }));
       const found = [
@@ -153,8 +152,8 @@ function addOfOne(to: Command, name: string, description: string): Command {
 
 /** Returns the last lines of the output of an attempt. @throws Error if the job has no such attempt. */
 async function linesOf(management: ManagementClient, id: string, attempt?: number): Promise<readonly string[]> {
-  if (attempt === undefined) return (await management.describeJobLog({ id: parseIdentifier(id) })).lines;
-  const { attempts } = await management.listJobAttempts({ id: parseIdentifier(id) });
+  if (attempt === undefined) return (await management.describeJobLog({ id: readIdentifier(id) })).lines;
+  const { attempts } = await management.listJobAttempts({ id: readIdentifier(id) });
   const found = attempts.find(({ number }) => number === attempt);
   if (found === undefined) throw new Error(`job ${id} has no attempt ${attempt}. See: tiltyard jobs attempts '${id}'`);
   return found.lines;
@@ -170,7 +169,7 @@ function summaryOf(job: Job): Record<string, unknown> {
     job: id,
     status: attempt > 1 ? `${job.status} (attempt ${attempt})` : job.status,
     ...(reason !== undefined && { reason }),
-    [objectKind(job)]: formatIdentifier(objects[0] ?? []),
+    [objectKind(job)]: showIdentifier(objects[0] ?? []),
     operation: jobTitle(job),
     ...(progress.rows_total !== undefined && { progress: progressText(job) }),
     ...(job.queue_position !== undefined && { queue: queueText(job) }),
@@ -191,7 +190,7 @@ function summaryOf(job: Job): Record<string, unknown> {
 async function listJobs(management: ManagementClient, options: ListOptions): Promise<void> {
   const { namespace, table, principal, open, limit } = options;
   const request = {
-    ...(namespace !== undefined && { id: parseIdentifier(namespace) }),
+    ...(namespace !== undefined && { id: readIdentifier(namespace) }),
     ...(table !== undefined && { table }),
     ...(principal !== undefined && { principal }),
     ...(open && { status: [...openStatuses] }),
@@ -201,7 +200,7 @@ async function listJobs(management: ManagementClient, options: ListOptions): Pro
   const rows = jobs.map((job) => ({
     id: job.job_id,
     status: job.status,
-    table: formatIdentifier(job.objects[0] ?? []),
+    table: showIdentifier(job.objects[0] ?? []),
     job: jobTitle(job),
     progress: withState(job.progress.rows_total === undefined ? waitingFor(job) : rowsText(job.progress), job),
     principal: job.principal,

@@ -1,7 +1,8 @@
-import { parseIdentifier, type Role, roles } from "@tiltyard/protocol";
+import { type Role, roles } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { warnIfMissing } from "./grants.ts";
+import { readIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { print, printTable, timeOf } from "./output.ts";
 
@@ -20,7 +21,7 @@ export function keysCommand(): Command {
     .option("--namespace <id>", "the namespace of the role, with its descendants", "$")
     .addHelpText("after", "\nExample:\n  tiltyard keys create backfill --role writer --namespace prod")
     .action(async (principal: string, options: CreateOptions) => {
-      const grant = options.role && { namespace: [...parseIdentifier(options.namespace)], role: options.role };
+      const grant = options.role && { namespace: [...readIdentifier(options.namespace)], role: options.role };
       const { catalog, management } = catalogOf(options);
       const { api_key_id: id, key } = await management.createApiKey({ principal, ...(grant && { grant }) });
       print(options, { id, principal, key }, key);

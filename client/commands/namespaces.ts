@@ -1,7 +1,7 @@
-import { formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { readIdentifier, showIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { print, printTable } from "./output.ts";
 
@@ -16,9 +16,9 @@ export function namespacesCommand(): Command {
     .argument("[parent]", "the root namespace when absent", "$")
     .action(async (parent: string, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const id = parseIdentifier(parent);
+      const id = readIdentifier(parent);
       const names = await listed(catalog.listNamespaces, { id }, ({ namespaces }) => namespaces);
-      const rows = names.map((name) => ({ namespace: formatIdentifier([...id, name]) }));
+      const rows = names.map((name) => ({ namespace: showIdentifier([...id, name]) }));
       printTable(options, rows, ["namespace"]);
     });
 
@@ -27,7 +27,7 @@ export function namespacesCommand(): Command {
     .option("--exist-ok", "succeed when the namespace exists")
     .action(async (namespace: string, options: CatalogOptions & { readonly existOk?: boolean }) => {
       const mode = options.existOk ? "ExistOk" : "Create";
-      const answer = await catalogOf(options).catalog.createNamespace({ id: parseIdentifier(namespace), mode });
+      const answer = await catalogOf(options).catalog.createNamespace({ id: readIdentifier(namespace), mode });
       // The response has no transaction if nothing changed.
       const created = answer.transaction_id !== undefined;
       print(options, { namespace, created }, created ? `created ${namespace}` : `${namespace} exists already`);
@@ -39,7 +39,7 @@ export function namespacesCommand(): Command {
     .action(async (namespace: string, options: CatalogOptions & { readonly cascade?: boolean }) => {
       const behavior = options.cascade ? "Cascade" : "Restrict";
       const { catalog } = catalogOf(options);
-      await catalog.dropNamespace({ id: parseIdentifier(namespace), behavior }).catch((error) => {
+      await catalog.dropNamespace({ id: readIdentifier(namespace), behavior }).catch((error) => {
         const isNotEmpty = error instanceof CatalogRequestError && error.code === namespaceNotEmpty;
         if (!isNotEmpty) throw error;
         throw new Error(`The namespace ${namespace} is not empty. Drop its contents first, or use --cascade`);

@@ -1,6 +1,7 @@
-import { type AnyContract, contracts, managementContracts, parseIdentifier } from "@tiltyard/protocol";
+import { type AnyContract, contracts, managementContracts } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { addCatalogCommand, type CatalogOptions, type Clients, catalogOf } from "./catalog-command.ts";
+import { readIdentifier } from "./identifier.ts";
 import { interruptible } from "./interruption.ts";
 import { watchJob } from "./job-progress.ts";
 import { log, print } from "./output.ts";
@@ -62,7 +63,7 @@ function addOpening<C extends AnyContract>(
     .option("--watch", "follow the job until it ends; exit codes as of `jobs watch`");
   addRequestOptions(command, contract).action(async (id: string, options: Options) => {
     const clients = catalogOf(options);
-    const { job_id } = await open(clients, { ...requestOf(contract, command), id: parseIdentifier(id) });
+    const { job_id } = await open(clients, { ...requestOf(contract, command), id: readIdentifier(id) });
     if (options.watch !== true) return print(options, { job_id }, job_id);
     log(`job ${job_id}`);
     await interruptible((signal) => watchJob(clients.management, job_id, options, signal));

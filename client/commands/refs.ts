@@ -1,6 +1,6 @@
-import { parseIdentifier } from "@tiltyard/protocol";
 import { Command, Option } from "commander";
 import { type CatalogOptions, catalogOf } from "./catalog-command.ts";
+import { readIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { print, printTable, timeOf, wholeNumber } from "./output.ts";
 import { addTableCommand } from "./tables.ts";
@@ -15,7 +15,7 @@ export function tagsCommand(): Command {
 
   addTableCommand(tags, "list", "list the tags of a table").action(async (table: string, options: CatalogOptions) => {
     const { catalog } = catalogOf(options);
-    const found = await listed(catalog.listTableTags, { id: parseIdentifier(table) }, (page) =>
+    const found = await listed(catalog.listTableTags, { id: readIdentifier(table) }, (page) =>
       Object.entries(page.tags),
     );
     const rows = found.map(([tag, { version, branch = "main" }]) => ({ tag, version, branch }));
@@ -35,14 +35,14 @@ export function tagsCommand(): Command {
         const { catalog } = catalogOf(options);
         const { branch } = options;
         const change = name === "create" ? catalog.createTableTag : catalog.updateTableTag;
-        await change({ id: parseIdentifier(table), tag, version, ...(branch !== undefined && { branch }) });
+        await change({ id: readIdentifier(table), tag, version, ...(branch !== undefined && { branch }) });
         print(options, { table, tag, version }, `${tag} is version ${version} of ${table}`);
       });
 
   addTableCommand(tags, "delete", "delete a tag; its version stays")
     .argument("<tag>")
     .action(async (table: string, tag: string, options: CatalogOptions) => {
-      await catalogOf(options).catalog.deleteTableTag({ id: parseIdentifier(table), tag });
+      await catalogOf(options).catalog.deleteTableTag({ id: readIdentifier(table), tag });
       print(options, { table, tag, deleted: true }, `deleted ${tag}`);
     });
 
@@ -61,7 +61,7 @@ export function branchesCommand(): Command {
   addTableCommand(branches, "list", "list the branches of a table").action(
     async (table: string, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const found = await listed(catalog.listTableBranches, { id: parseIdentifier(table) }, (page) =>
+      const found = await listed(catalog.listTableBranches, { id: readIdentifier(table) }, (page) =>
         Object.entries(page.branches),
       );
       const rows = found.map(([branch, { parentBranch = "main", parentVersion, createAt }]) => ({
@@ -81,7 +81,7 @@ export function branchesCommand(): Command {
     .action(async (table: string, name: string, options: BranchOptions) => {
       const { fromBranch, fromVersion } = options;
       await catalogOf(options).catalog.createTableBranch({
-        ...{ id: parseIdentifier(table), name },
+        ...{ id: readIdentifier(table), name },
         ...(fromBranch !== undefined && { from_branch: fromBranch }),
         ...(fromVersion !== undefined && { from_version: fromVersion }),
       });
@@ -91,7 +91,7 @@ export function branchesCommand(): Command {
   addTableCommand(branches, "delete", "delete a branch with its data")
     .argument("<name>")
     .action(async (table: string, name: string, options: CatalogOptions) => {
-      await catalogOf(options).catalog.deleteTableBranch({ id: parseIdentifier(table), name });
+      await catalogOf(options).catalog.deleteTableBranch({ id: readIdentifier(table), name });
       print(options, { table, branch: name, deleted: true }, `deleted ${name}`);
     });
 

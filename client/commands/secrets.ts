@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
-import { parseIdentifier } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { CatalogRequestError } from "../catalog/errors.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { UsageError } from "./exit-codes.ts";
+import { readIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { print, printTable, timeOf } from "./output.ts";
 import { reading } from "./target.ts";
@@ -21,7 +21,7 @@ export function secretsCommand(): Command {
     .argument("[namespace]", "the root namespace when absent", "$")
     .action(async (namespace: string, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const id = parseIdentifier(namespace);
+      const id = readIdentifier(namespace);
       const rows = [];
       for (const { name } of await listed(catalog.listSecrets, { id }, (page) => page.secrets)) {
         const found = await catalog.describeSecret({ id: [...id, name] }).catch((error) => {
@@ -54,14 +54,14 @@ Example:
       .action(async (secret: string, options: ValueOptions) => {
         const value = await readValue(options);
         const { catalog } = catalogOf(options);
-        await catalog[`${name}Secret`]({ id: parseIdentifier(secret), value });
+        await catalog[`${name}Secret`]({ id: readIdentifier(secret), value });
         print(options, { secret, [done]: true }, `${done} ${secret}`);
       });
 
   addCatalogCommand(secrets, "drop", "drop a secret; the next jobs of Functions that use it fail")
     .argument("<secret>", "the identifier, e.g. 'prod$api-token'")
     .action(async (secret: string, options: CatalogOptions) => {
-      await catalogOf(options).catalog.dropSecret({ id: parseIdentifier(secret) });
+      await catalogOf(options).catalog.dropSecret({ id: readIdentifier(secret) });
       print(options, { secret, dropped: true }, `dropped ${secret}`);
     });
 

@@ -1,9 +1,10 @@
-import { parseIdentifier, parsing, TablePolicy } from "@tiltyard/protocol";
+import { parsing, TablePolicy } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { z } from "zod";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { UsageError } from "./exit-codes.ts";
+import { readIdentifier } from "./identifier.ts";
 import { log, print } from "./output.ts";
 import { nameOfFile, readYaml } from "./target.ts";
 
@@ -25,7 +26,7 @@ export function addPolicyCommand(jobs: Command): void {
     .option("-f, --file <file>", "the new policy, as YAML or JSON; - is standard input, {} removes the policy")
     .addHelpText("after", "\nExample:\n  echo 'auto_compact: {small_fragments: 20}' | tiltyard jobs policy films -f -")
     .action(async (table: string, options: Options) => {
-      const id = parseIdentifier(table);
+      const id = readIdentifier(table);
       const { management } = catalogOf(options);
       if (options.file !== undefined) await management.putTablePolicy({ id, ...parsePolicy(options.file) });
       const { policy, problems, scheduled } = await management.describeTablePolicy({ id });

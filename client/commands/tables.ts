@@ -1,4 +1,4 @@
-import { arrowTypeText, formatIdentifier, parseIdentifier } from "@tiltyard/protocol";
+import { arrowTypeText } from "@tiltyard/protocol";
 import { Command } from "commander";
 import { stringify } from "yaml";
 import type { CatalogClient } from "../catalog/documented-operations.ts";
@@ -6,6 +6,7 @@ import { CatalogRequestError } from "../catalog/errors.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
 import { addCatalogCommand, type CatalogOptions, catalogOf } from "./catalog-command.ts";
 import { addDroppedTableCommands } from "./dropped-tables.ts";
+import { readIdentifier, showIdentifier } from "./identifier.ts";
 import { listed } from "./listed.ts";
 import { limitOption, print, printTable, terminalWidth, timeOf } from "./output.ts";
 import { firstRows } from "./table-rows.ts";
@@ -30,11 +31,11 @@ export function tablesCommand(): Command {
     .addHelpText("after", "\nExample:\n  tiltyard tables list prod")
     .action(async (namespace: string, options: CatalogOptions & { readonly allNamespaces?: boolean }) => {
       const { catalog } = catalogOf(options);
-      const parent = parseIdentifier(namespace);
+      const parent = readIdentifier(namespace);
       const found = options.allNamespaces
         ? await listed(catalog.listAllTables, {}, ({ tables }) => tables)
         : (await listed(catalog.listTables, { id: parent }, ({ tables }) => tables)).map((name) =>
-            formatIdentifier([...parent, name]),
+            showIdentifier([...parent, name]),
           );
       const rows = found.map((table) => ({ table }));
       printTable(options, rows, ["table"]);
@@ -43,7 +44,7 @@ export function tablesCommand(): Command {
   addTableCommand(tables, "describe", "show the schema, the size and the properties of a table").action(
     async (table: string, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
-      const { context: _, ...described } = await describe(catalog, parseIdentifier(table));
+      const { context: _, ...described } = await describe(catalog, readIdentifier(table));
       print(options, described, stringify(summaryOf(table, described)).trimEnd());
     },
   );
@@ -53,7 +54,7 @@ export function tablesCommand(): Command {
     .action(async (table: string, options: LimitOptions) => {
       const { management } = catalogOf(options);
       const limit = Math.min(options.limit, headMax);
-      const { names, values, texts } = await firstRows(management, parseIdentifier(table), limit);
+      const { names, values, texts } = await firstRows(management, readIdentifier(table), limit);
       print(options, values, formatTable(texts, names, terminalWidth(process.stdout)));
     });
 
@@ -62,7 +63,7 @@ export function tablesCommand(): Command {
     .addOption(limitOption("the number of versions", 20))
     .action(async (table: string, options: LimitOptions & { readonly branch?: string }) => {
       const { branch, limit } = options;
-      const request = { id: parseIdentifier(table), descending: true, limit, ...(branch !== undefined && { branch }) };
+      const request = { id: readIdentifier(table), descending: true, limit, ...(branch !== undefined && { branch }) };
       const { catalog } = catalogOf(options);
       const versions = await listed(catalog.listTableVersions, request, (page) => page.versions, limit);
       const rows = versions.map(({ version, timestamp_millis, manifest_size }) => ({
@@ -75,7 +76,7 @@ export function tablesCommand(): Command {
 
   addTableCommand(tables, "drop", "drop a table; `tables undrop` restores it within the retention time").action(
     async (table: string, options: CatalogOptions) => {
-      await catalogOf(options).catalog.dropTable({ id: parseIdentifier(table) });
+      await catalogOf(options).catalog.dropTable({ id: readIdentifier(table) });
       print(options, { table, dropped: true }, `dropped ${table}`);
     },
   );
@@ -88,7 +89,7 @@ export function tablesCommand(): Command {
     addTableCommand(tables, name, description).action(async (table: string, options: CatalogOptions) => {
       const { management } = catalogOf(options);
       const change = isProtected ? management.protectTable : management.unprotectTable;
-      await change({ id: parseIdentifier(table) });
+      await change({ id: readIdentifier(table) });
       print(options, { table, protected: isProtected }, `${table} is ${isProtected ? "" : "not "}protected`);
     });
 

@@ -335,6 +335,22 @@ describe("browsing", () => {
     expect(rows.map(({ a }: { a: string }) => a)).toEqual(texts);
   });
 
+  test("a name that contains $ is printed in a form that the commands read", async () => {
+    const namespace = uniqueName("dollar");
+    await catalog.call("createNamespace", { id: [namespace] });
+    await catalog.call("createNamespace", { id: [namespace, "a"] });
+    for (const id of [
+      [namespace, "a$b"],
+      [namespace, "a", "b"],
+    ])
+      await catalog.call("declareTable", { id });
+    const table = `["${namespace}","a$b"]`;
+    expect(await json("tables", "list", namespace)).toEqual([{ table }]);
+    expect((await tiltyard("tables", "drop", table)).code).toBe(0);
+    expect((await catalog.call("tableExists", { id: [namespace, "a$b"] })).status).toBe(404);
+    expect((await catalog.call("tableExists", { id: [namespace, "a", "b"] })).status).toBe(200);
+  });
+
   test("a table that is only declared says so", async () => {
     await catalog.call("declareTable", { id: ["only_declared"] });
     expect((await tiltyard("tables", "describe", "only_declared")).stdout).toContain("declared, without data");
