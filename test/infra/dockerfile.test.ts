@@ -1,6 +1,9 @@
-import { globSync, readFileSync } from "node:fs";
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { sourceFiles } from "../../infra/image-sources.ts";
 import { readDockerfile } from "../support/dockerfile.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const instructions = readDockerfile();
 const of = (name: string) => instructions.filter((each) => each.name === name).map(({ rest }) => rest);
@@ -44,6 +47,14 @@ test("the image's context has what is copied, and nothing of tests, tables or se
   const roots = kept.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
   expect(roots.every((path) => globSync(path).length === 1)).toBe(true);
   expect(roots.filter((path) => /test|docs|Pulumi|data|\.env/.test(path))).toEqual(["test/package.json"]);
+});
+
+test("the image and the packages do not contain the data of a catalog that was started in a folder of sources", () => {
+  const folder = temporaryFolder("tiltyard-sources-");
+  mkdirSync(join(folder, "service/data"), { recursive: true });
+  for (const file of ["service/main.ts", "service/data/development.key"]) writeFileSync(join(folder, file), "");
+  expect(sourceFiles(folder, ["service/**/*.*"])).toEqual(["service/main.ts"]);
+  expect(readFileSync(".dockerignore", "utf8").split("\n")).toContain("**/data");
 });
 
 test("the image's user can write to the data directory alone, and nothing secret is built in", () => {
