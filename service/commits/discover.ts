@@ -17,7 +17,7 @@ export interface FoundManifest {
 
 export type LocatedTable = Pick<TableRecord, "id" | "identifier" | "location">;
 
-export interface BranchFiles<Table extends LocatedTable = LocatedTable> {
+export interface BranchFiles<Table extends Pick<LocatedTable, "id" | "location"> = LocatedTable> {
   readonly table: Table;
   readonly branch: string;
   /** The records when the folder was read; undefined without any, and if only the files matter. */
@@ -48,16 +48,23 @@ export async function listManifests({ folder, objects }: BranchFiles, before?: s
   return found;
 }
 
+/** Finds the manifest with the final name of a version. */
+export async function findVersionFile(
+  { folder, objects }: Pick<BranchFiles, "folder" | "objects">,
+  version: number,
+  scheme: ReturnType<typeof schemeOf>,
+): Promise<FoundManifest | undefined> {
+  const name = manifestName(version, scheme);
+  const object = await objects.find(`${folder}/${name}`);
+  return object && { version, name, object };
+}
+
 /** Finds the manifests that follow a version. Usually at most one exists, so the folder is listed only if more do. */
 export async function findNext(files: BranchFiles, highest: number, latest: VersionRecord | undefined) {
   const scheme = latest === undefined ? "V2" : schemeOf(latest.manifestName);
-  const look = async (version: number): Promise<FoundManifest | undefined> => {
-    const name = manifestName(version, scheme);
-    const object = await files.objects.find(`${files.folder}/${name}`);
-    return object && { version, name, object };
-  };
-  const next = await look(highest + 1);
-  if (next === undefined || (await look(highest + 2)) === undefined) return next === undefined ? [] : [next];
+  const next = await findVersionFile(files, highest + 1, scheme);
+  if (next === undefined) return [];
+  if ((await findVersionFile(files, highest + 2, scheme)) === undefined) return [next];
   // V2 names count down, so later versions sort first.
   return listManifests(files, scheme === "V2" ? manifestName(highest, scheme) : undefined);
 }
@@ -72,7 +79,7 @@ export function untilGap(highest: number, found: readonly FoundManifest[]): read
 /** Excludes manifests that may be of earlier generations: a version with a deleted record must not reappear. */
 export async function withoutLeftOvers(
   session: Session,
-  { table, branch, state, folder, objects }: BranchFiles,
+  { table, branch, state, folder, objects }: BranchFiles<Pick<LocatedTable, "id" | "location">>,
   found: readonly FoundManifest[],
 ): Promise<FoundManifest[]> {
   const { generation = 1, leftOverVersion = -1 } = state ?? {};

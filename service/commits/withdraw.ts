@@ -1,10 +1,12 @@
-import { manifestName, schemeOf } from "../lance/version-names.ts";
+import { schemeOf } from "../lance/version-names.ts";
 import { insertAuditOutcome } from "../store/audit.ts";
+import { findBranch } from "../store/branches.ts";
 import type { Store } from "../store/store.ts";
 import { condemnVersions, listUnfinishedVersions, withdrawVersion } from "../store/unfinished-versions.ts";
 import { isHidden, type LocatedVersion, type VersionRecord } from "../store/versions.ts";
 import { exclusively, type Lease } from "../tasks/lease.ts";
 import type { StoreDeps } from "./deps.ts";
+import { findVersionFile, withoutLeftOvers } from "./discover.ts";
 import { hasContentOf, keysOf } from "./place.ts";
 
 const lost = "the manifest was deleted, or its name was in use, before the commit was finished";
@@ -33,7 +35,7 @@ export async function rollBack({ store, storage }: StoreDeps, transactionId: str
     await store.write((session) => condemnVersions(session, transactionId));
     const left = await listUnfinishedVersions(store.read, transactionId);
     const condemned = left.filter(({ record }) => isHidden(record));
-    for (const each of condemned) await removePlaced({ storage }, each, lease);
+    for (const each of condemned) await removePlaced({ store, storage }, each, lease);
     await store.write(async (session) => {
       for (const { record } of condemned) await withdrawVersion(session, record);
     });
@@ -41,11 +43,7 @@ export async function rollBack({ store, storage }: StoreDeps, transactionId: str
 }
 
 /** Deletes a final name unless a writer outside the catalog has built the next version on it. */
-async function removePlaced(
-  { storage }: Pick<StoreDeps, "storage">,
-  located: LocatedVersion,
-  lease: Lease,
-): Promise<void> {
+async function removePlaced({ store, storage }: StoreDeps, located: LocatedVersion, lease: Lease): Promise<void> {
   const { location, record } = located;
   const objects = await storage.at(location);
   const { folder, staged, final } = keysOf(located);
@@ -53,8 +51,14 @@ async function removePlaced(
   if (staged === final) return;
   const there = await objects.find(final);
   if (there === undefined || !(await hasContentOf(objects, located, final, there))) return;
-  const next = `${folder}/${manifestName(record.version + 1, schemeOf(record.manifestName))}`;
-  if ((await objects.find(next)) !== undefined) return;
+  const table = { id: record.tableId, location };
+  const state = await findBranch(store.read, { table, branch: record.branch });
+  // All versions of an earlier generation were deleted, so none is built on this one.
+  if (state?.generation === record.generation) {
+    const files = { table, branch: record.branch, state, folder, objects };
+    const next = await findVersionFile(files, record.version + 1, schemeOf(record.manifestName));
+    if (next !== undefined && (await withoutLeftOvers(store.read, files, [next])).length > 0) return;
+  }
   lease.requireValid();
   await objects.delete(final, there);
 }

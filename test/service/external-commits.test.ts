@@ -631,6 +631,28 @@ describe("a commit that cannot be finished", () => {
       await own.stop();
     });
 
+    test("removes a version whose successor is left over from before the deletion of all versions", async () => {
+      let interrupt = () => {};
+      const own = await startOver((store) => ({
+        ...store,
+        copy: async (from, to, replaced) => {
+          if (to.startsWith(pathOf(two))) interrupt();
+          return store.copy(from, to, replaced);
+        },
+      }));
+      const [one, two] = [await declareTable(own), await declareTable(own)];
+      for (const version of [1, 2]) await commit(own, one, version);
+      await commit(own, two, 1);
+      const ranges = [{ start_version: 0, end_version: -1 }];
+      expect((await own.call("batchDeleteTableVersions", { id: one.id, ranges })).status).toBe(200);
+      interrupt = () => commitExternally(two, 2, "the other");
+      const first = { id: one.id, version: 1, manifest_path: stageManifest(one, 1, { content: "batch" }) };
+      const answer = await own.call("batchCreateTableVersions", { entries: [first, entryOf(two)] });
+      expect(answer.error).toMatchObject({ status: 409, code: 14 });
+      expect((await own.call("listTableVersions", { id: one.id })).body.versions).toEqual([]);
+      await own.stop();
+    });
+
     test("leaves nothing that is placed late, after another table's version was refused", async () => {
       const final = (table: TestTable) => `${pathOf(table)}/_versions/${finalName(2)}`;
       const rollsBack = Promise.withResolvers<void>();
