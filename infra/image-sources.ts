@@ -30,10 +30,7 @@ export const rayImage: ImageContent = {
 /** Returns the files that match the patterns, relative to the folder and in a stable order. */
 export function sourceFiles(folder: string, sources: readonly string[]): readonly string[] {
   // The generated types of the client exist in some checkouts only, and so does the data of a catalog with its keys.
-  const exclude = [
-    ...["**/node_modules/**", "**/__pycache__/**", "**/data/**"],
-    "client/catalog/documented-operations.ts",
-  ];
-  const files = globSync([...sources], { cwd: folder, exclude }).map((file) => file.split(sep).join("/"));
+  const others = ["**/node_modules/**", "**/__pycache__/**", "**/data/**", "client/catalog/documented-operations.ts"];
+  const files = globSync([...sources], { cwd: folder, exclude: others }).map((file) => file.split(sep).join("/"));
   return files.toSorted();
 }

@@ -47,8 +47,8 @@ async function readShown(dataset: OpenTable, all: Columns, request: Request) {
 }
 
 /**
- * Returns the columns whose expressions the library can plan and evaluate, such as none of dictionaries of bytes. Halves of the
- * columns are read, because few fail.
+ * Returns the columns whose expressions the library can plan and evaluate, such as none of dictionaries of bytes. Halves
+ * of the columns are read, because few fail.
  */
 async function evaluable(dataset: OpenTable, columns: Columns, request: Request): Promise<Columns> {
   const present = columns.filter((column) => column !== undefined);

@@ -37,8 +37,8 @@ export interface CatalogClientOptions {
 
 const timeoutMsDefault = 30_000;
 const retriesDefault = 4;
-/** The statuses after which a later call may succeed: of the catalog, and of a gateway in front of it. */
-const transientStatuses: readonly number[] = [429, 502, 503, 504];
+/** The retried statuses: of the catalog, and of a gateway in front of it. A 500 is a fault, which a retry would repeat. */
+const retriedStatuses: readonly number[] = [429, 502, 503, 504];
 /** The longest delay that a catalog may request before a retry. A longer one ends the call with the error. */
 const retryAfterSecondsMax = 60;
 const backoff = { minTimeout: 50, maxTimeout: 5_000, randomize: true };
@@ -93,7 +93,7 @@ function call(
     ...(signal !== undefined && { signal }),
     shouldRetry: async ({ error, retryDelay }) => {
       if (error instanceof CatalogConnectionError) return true;
-      if (!(error instanceof CatalogRequestError) || !transientStatuses.includes(error.status)) return false;
+      if (!(error instanceof CatalogRequestError) || !retriedStatuses.includes(error.status)) return false;
       // The catalog may request a longer delay than the backoff.
       const { retryAfterSeconds = 0 } = error;
       if (retryAfterSeconds > retryAfterSecondsMax) return false;

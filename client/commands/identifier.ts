@@ -6,6 +6,7 @@ import {
   parseIdentifier,
 } from "@tiltyard/protocol";
 import { z } from "zod";
+import { parseJson } from "../catalog/errors.ts";
 
 const Parts = z.array(z.string());
 
@@ -16,7 +17,7 @@ const Parts = z.array(z.string());
  * @throws CatalogError InvalidInput
  */
 export function readIdentifier(text: string): Identifier {
-  const parts = text.startsWith("[") ? Parts.safeParse(jsonOrUndefined(text)).data : undefined;
+  const parts = text.startsWith("[") ? Parts.safeParse(parseJson(text)).data : undefined;
   return parts === undefined ? parseIdentifier(text) : checkIdentifier(parts);
 }
 
@@ -24,12 +25,4 @@ export function readIdentifier(text: string): Identifier {
 export function showIdentifier(identifier: Identifier): string {
   const isPlain = identifier.every((part) => !part.includes(defaultDelimiter) && !part.startsWith("["));
   return isPlain ? formatIdentifier(identifier) : JSON.stringify(identifier);
-}
-
-function jsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

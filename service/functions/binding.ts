@@ -10,6 +10,7 @@ import {
   formatIdentifier,
   functionBindingKey,
   type Identifier,
+  inDatabase,
   type JsonArrowDataType,
   type JsonArrowSchema,
   ownValue,
@@ -48,11 +49,11 @@ export async function bindFunction(
   store: Store,
   { application, outputs: requested }: FunctionColumns,
   { schema: { fields }, refresh }: TableColumns,
-  database: readonly string[] = [],
+  database: Identifier | undefined,
   definer: Principal,
 ) {
   const { function: reference } = application;
-  const identifier = [...database, ...(reference.namespace_path ?? []), reference.name];
+  const identifier = inDatabase({ database }, [...(reference.namespace_path ?? []), reference.name]);
   const name = `the function ${formatIdentifier(identifier)}`;
   const bound = await findFunction(store.read, identifier, Number(reference.version));
   if (bound === undefined) throw invalid(`function: ${name} has no version ${reference.version}`);

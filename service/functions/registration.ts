@@ -4,6 +4,7 @@ import {
   characters,
   type FunctionDefinition,
   type FunctionField,
+  inDatabase,
   parseFunctionType,
   type RemoteContracts,
   type RequestOf,
@@ -34,7 +35,7 @@ const archive = /^[\w.-]*\.(whl|zip|egg|tar|t?gz|tbz2?|bz2|txz|xz|tlz|lz|lzma|zs
  * job could run.
  */
 export function parseRegistration(request: Request) {
-  const { artifact, signature, runtime, secret_bindings = [], database = [] } = request;
+  const { artifact, signature, runtime, secret_bindings = [] } = request;
   requireSupported(runtime);
   const { kind, digest, entrypoint, content } = artifact;
   requireTypes("signature.inputs", signature.inputs);
@@ -62,7 +63,7 @@ export function parseRegistration(request: Request) {
   if (repeated !== undefined) throw invalid(`secret_bindings: the variable ${repeated} has another value`);
   const secrets = secret_bindings.map(({ secret_ref: { name, namespace_path = [] }, ...binding }) => ({
     ...binding,
-    secret_ref: { name, namespace_path: [...database, ...namespace_path] },
+    secret_ref: { name, namespace_path: [...inDatabase(request, namespace_path)] },
   }));
   const definition = {
     artifact: { kind, digest, entrypoint },

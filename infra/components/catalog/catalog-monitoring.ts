@@ -5,7 +5,7 @@ import { createMonitor } from "../monitoring/monitors.ts";
 import type { CatalogDeps, Child } from "./catalog-deps.ts";
 import { litestreamName } from "./litestream.ts";
 
-/** Registers the metrics of the catalog, and of Litestream if its pod has it, with the collector of the stack and with Grafana. */
+/** Registers the metrics of the catalog and of its Litestream with the collector of the stack and with Grafana. */
 export function createCatalogMonitoring(name: string, { monitoring, namespace }: CatalogDeps, child: Child): void {
   const series = { selector: { matchLabels: catalogLabels }, ports: ["http", litestreamName] as const };
   createMonitor(`${name}-monitor`, { monitoring, namespace, monitorName: catalogName, ...series }, child);
