@@ -23,13 +23,13 @@ export function architectureOf(machineType: string, cloud: Cloud): Architecture 
 /** Matches Google's machines that support only Hyperdisk: the fourth generation and later, and A3 Ultra. */
 const onlyHyperdisk = /^([a-z]+([4-9]|\d\d)|a3-ultragpu)/;
 
-export function takesOnlyHyperdisk(machineType: string): boolean {
+export function supportsOnlyHyperdisk(machineType: string): boolean {
   return onlyHyperdisk.test(machineType);
 }
 
 export function defaultDisk(machineType: string, cloud: Cloud): string {
   if (cloud === "eks") return "gp3";
-  return takesOnlyHyperdisk(machineType) ? "hyperdisk-balanced" : "pd-balanced";
+  return supportsOnlyHyperdisk(machineType) ? "hyperdisk-balanced" : "pd-balanced";
 }
 
 const eksFamilies: Readonly<Record<number, string>> = { 2: "c7i", 4: "m7i", 8: "r7i" };

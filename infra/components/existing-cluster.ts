@@ -1,9 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import type { CloudServices, Cluster, ClusterAccess, ClusterSubject, TeamClient, TeamClientArgs } from "../cluster.ts";
 import type { Architecture } from "../machines.ts";
 import { withArchitecture } from "../node-pools.ts";
+import { kubeconfigText } from "../settings/kubeconfig-rules.ts";
 import { ClusterProvider } from "./cluster-provider.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
@@ -60,16 +59,11 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
 
 function createProvider(name: string, args: AnyExistingClusterArgs, parent: pulumi.Resource) {
   const { kubeconfig, context, deployment } = args;
-  const isPlain = kubeconfig === undefined || typeof kubeconfig === "string";
-  const text = isPlain ? contentOf(kubeconfig) : pulumi.output(kubeconfig).apply(contentOf);
+  const text =
+    typeof kubeconfig === "string"
+      ? kubeconfigText(kubeconfig)
+      : kubeconfig && pulumi.output(kubeconfig).apply(kubeconfigText);
   return new ClusterProvider(`${name}-kubernetes`, { kubeconfig: text, context, deployment }, { parent });
-}
-
-/** Returns the content of a kubeconfig, which may be specified directly or by its path. */
-function contentOf<Given extends string | undefined>(kubeconfig: Given): Given | string {
-  if (kubeconfig === undefined) return kubeconfig;
-  const path = resolve(kubeconfig);
-  return existsSync(path) ? readFileSync(path, "utf8") : kubeconfig;
 }
 
 /** @throws RunError if the principal has another form. */

@@ -42,14 +42,14 @@ export const annotations = {
  * The annotation by which an `up` takes over fields that another field manager has set. The provider takes over only those
  * that the program sets, and fails with a conflict without it.
  */
-export const takesOverFields = { "pulumi.com/patchForce": "true" } as const;
+export const forcedApply = { "pulumi.com/patchForce": "true" } as const;
 
 /**
  * Returns the annotations by which an `up` restores what a person changed. It overrides nothing on a namespace or a claim,
  * which may be a person's.
  */
 export function restoringAnnotations(kind: string): Readonly<Record<string, string>> {
-  return adoptedKinds.includes(kind) ? {} : takesOverFields;
+  return adoptedKinds.includes(kind) ? {} : forcedApply;
 }
 
 /** An object of the API server or of the program. */

@@ -8,10 +8,15 @@ export function isKubeconfigText(kubeconfig: string): boolean {
   return kubeconfig.includes("\n") || kubeconfig.startsWith("{");
 }
 
+/** Returns the text of a kubeconfig, which may be specified directly or by the path of its file. @throws Error for a missing file */
+export function kubeconfigText(kubeconfig: string): string {
+  return isKubeconfigText(kubeconfig) ? kubeconfig : readFileSync(resolve(kubeconfig), "utf8");
+}
+
 /** Reads the setting. @throws Error for a missing file, and for a text that is no kubeconfig. */
 export function readKubeconfig(kubeconfig: string): KubeConfig {
   const config = new KubeConfig();
-  config.loadFromString(isKubeconfigText(kubeconfig) ? kubeconfig : readFileSync(resolve(kubeconfig), "utf8"));
+  config.loadFromString(kubeconfigText(kubeconfig));
   return config;
 }
 

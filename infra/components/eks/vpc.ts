@@ -39,12 +39,12 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     this.#network = network;
     this.id = this.#createNetwork();
     this.#zones = this.#createSubnets(zones);
-    const toInternet = this.#createWayIn();
-    const { tables, routes } = this.#createWaysOut(toInternet);
-    this.#createWayToS3(tables);
+    const internetRoute = this.#createInternetRoute();
+    const { tables, routes } = this.#createNatRoutes(internetRoute);
+    this.#createS3Endpoint(tables);
     this.publicSubnetIds = this.#zones.map((zone) => zone.public.id);
     this.privateSubnetIds = this.#zones.map((zone) => zone.private.id);
-    this.routes = [toInternet, ...routes];
+    this.routes = [internetRoute, ...routes];
     this.registerOutputs();
   }
 
@@ -84,7 +84,7 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     );
   }
 
-  #createWayIn(): aws.ec2.Route {
+  #createInternetRoute(): aws.ec2.Route {
     const internet = new aws.ec2.InternetGateway(this.#name, { vpcId: this.id, tags: this.#tags() }, { parent: this });
     const table = this.#createTable("public");
     for (const [index, zone] of this.#zones.entries()) this.#associate(`public-${index}`, zone.public, table);
@@ -95,9 +95,9 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     );
   }
 
-  #createWaysOut(toInternet: pulumi.Resource) {
+  #createNatRoutes(internetRoute: pulumi.Resource) {
     const gateways = (this.#network.natGateways === "single" ? this.#zones.slice(0, 1) : this.#zones).map(
-      (zone, index) => this.#createNat(`nat-${index}`, zone.public, toInternet),
+      (zone, index) => this.#createNat(`nat-${index}`, zone.public, internetRoute),
     );
     const tables = this.#zones.map((_, index) => this.#createTable(`private-${index}`));
     const routes = this.#zones.flatMap((zone, index) => {
@@ -112,17 +112,17 @@ export class Vpc extends pulumi.ComponentResource implements EksNetwork {
     return { tables, routes };
   }
 
-  #createNat(suffix: string, subnet: aws.ec2.Subnet, toInternet: pulumi.Resource): aws.ec2.NatGateway {
+  #createNat(suffix: string, subnet: aws.ec2.Subnet, internetRoute: pulumi.Resource): aws.ec2.NatGateway {
     const name = `${this.#name}-${suffix}`;
     const address = new aws.ec2.Eip(name, { domain: "vpc", tags: this.#tags() }, { parent: this });
     return new aws.ec2.NatGateway(
       name,
       { allocationId: address.id, subnetId: subnet.id, tags: this.#tags() },
-      { parent: this, dependsOn: [toInternet] },
+      { parent: this, dependsOn: [internetRoute] },
     );
   }
 
-  #createWayToS3(tables: readonly aws.ec2.RouteTable[]): void {
+  #createS3Endpoint(tables: readonly aws.ec2.RouteTable[]): void {
     new aws.ec2.VpcEndpoint(
       `${this.#name}-s3`,
       {

@@ -3,7 +3,7 @@ import * as kubernetes from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, TeamClientArgs } from "../../cluster.ts";
 import type { GkeConfig } from "../../config.ts";
-import { type Architecture, takesOnlyHyperdisk } from "../../machines.ts";
+import { type Architecture, supportsOnlyHyperdisk } from "../../machines.ts";
 import { createsDatabase } from "../../settings/catalog-settings.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
 import { type AccountDeps, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
@@ -56,9 +56,9 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       { kubeconfig: this.access.kubeconfig, clusterIdentifier: cluster.id },
       { parent: this },
     );
-    const { className, made } = this.#createStorageClass();
+    const { className, created } = this.#createStorageClass();
     this.storageClass = className;
-    this.nodes = [...pools, ...made];
+    this.nodes = [...pools, ...created];
     this.registerOutputs();
   }
 
@@ -131,16 +131,16 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   }
 
   /** Creates a storage class if the stack uses Hyperdisk, a key or labels, which GKE's default class does not support. */
-  #createStorageClass(): { readonly className: string; readonly made: readonly pulumi.Resource[] } {
+  #createStorageClass(): { readonly className: string; readonly created: readonly pulumi.Resource[] } {
     const { nodePools, tags } = this.#config;
     const needsHyperdisk = nodePools.some(
-      ({ role, machineTypes: [machineType] }) => role === "core" && takesOnlyHyperdisk(machineType),
+      ({ role, machineTypes: [machineType] }) => role === "core" && supportsOnlyHyperdisk(machineType),
     );
     const labels = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
     if (!needsHyperdisk && this.#key === undefined && labels.length === 0)
-      return { className: "premium-rwo", made: [] };
+      return { className: "premium-rwo", created: [] };
     const [className, type] = needsHyperdisk ? ["hyperdisk-balanced", "hyperdisk-balanced"] : ["tiltyard", "pd-ssd"];
-    const made = new kubernetes.storage.v1.StorageClass(
+    const created = new kubernetes.storage.v1.StorageClass(
       `${this.#name}-${needsHyperdisk ? "hyperdisk" : "disks"}`,
       {
         metadata: { name: className },
@@ -155,6 +155,6 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
       },
       this.kubernetes.owned("cluster", { parent: this, provider: this.kubernetes }),
     );
-    return { className, made: [made] };
+    return { className, created: [created] };
   }
 }

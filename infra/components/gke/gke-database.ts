@@ -64,12 +64,12 @@ export function createCloudSql(
   );
   // The database and the user are deleted with the instance. PostgreSQL refuses to drop a user that owns objects or a
   // database in use.
-  const goesWithInstance = { project, instance: instance.name, deletionPolicy: "ABANDON" };
-  const database = new gcp.sql.Database(`${name}-tiltyard`, { name: "tiltyard", ...goesWithInstance }, { parent });
+  const ofInstance = { project, instance: instance.name, deletionPolicy: "ABANDON" };
+  const database = new gcp.sql.Database(`${name}-tiltyard`, { name: "tiltyard", ...ofInstance }, { parent });
   const password = new random.RandomPassword(`${name}-password`, { length: 40, special: false }, { parent });
   const user = new gcp.sql.User(
     `${name}-user`,
-    { name: "tiltyard", password: password.result, ...goesWithInstance },
+    { name: "tiltyard", password: password.result, ...ofInstance },
     { parent },
   );
   const url = pulumi.secret(

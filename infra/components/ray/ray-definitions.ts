@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import type { CreationCheck } from "../cluster-provider.ts";
-import { type OwnedObject, stackId, stackLabel, takesOverFields } from "../ownership.ts";
+import { forcedApply, type OwnedObject, stackId, stackLabel } from "../ownership.ts";
 import type { Definition } from "./chart-definitions.ts";
 
 /**
@@ -23,7 +23,7 @@ export function createDefinitions(
           metadata: {
             name: metadata.name,
             // Helm, or another stack, may own the fields.
-            annotations: { ...metadata.annotations, ...takesOverFields },
+            annotations: { ...metadata.annotations, ...forcedApply },
           },
           spec,
         },

@@ -51,7 +51,7 @@ export function createRayNamespace(
   parent: pulumi.Resource,
 ): kubernetes.core.v1.Namespace {
   const { cluster, namespace, monitoring, kueue, foundations } = args;
-  const made = createNamespace(
+  const created = createNamespace(
     name,
     // Jobs call what they need, such as indexes of packages and buckets.
     {
@@ -62,7 +62,7 @@ export function createRayNamespace(
     },
     parent,
   );
-  const inNamespace = { parent, provider: cluster.kubernetes, dependsOn: [made] };
+  const inNamespace = { parent, provider: cluster.kubernetes, dependsOn: [created] };
   createServiceAccount(name, args, inNamespace);
   createClientRole(`${name}${clientSuffix}`, args, inNamespace);
   createQuota(`${name}-quota`, args, inNamespace);
@@ -70,7 +70,7 @@ export function createRayNamespace(
   restrictToPeers(name, args, inNamespace);
   showMetrics(name, { namespace, monitoring }, inNamespace);
   if (args.rayLogs) createRayLogs(`${name}-logs`, namespace, inNamespace);
-  return made;
+  return created;
 }
 
 /** Returns the annotation with the foundations of a platform, and the checks of its changes. */
