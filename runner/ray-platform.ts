@@ -1,5 +1,5 @@
 import { type JobDetails, JobError, type JobsApi } from "@tiltyard/client";
-import { lastLinesOf, messageOfRay } from "./job-text.ts";
+import { exitCodes, lastLinesOf, messageOfRay } from "./job-text.ts";
 import type { StartableJob } from "./jobs.ts";
 import {
   type AttemptState,
@@ -21,8 +21,6 @@ const keptMs = 3_600_000;
 const outputBytesMax = 16 * 1024 ** 2;
 /** The number that a shell adds to the signal that killed its command. */
 const shellSignals = 128;
-/** The exit code of a process for which the catalog was unavailable (job/tiltyard/job/__main__.py). */
-const exitAgain = 75;
 const idPattern = /^tiltyard-.+-(\d+)$/;
 
 const states: Readonly<Record<JobDetails["status"], AttemptState>> = {
@@ -249,7 +247,7 @@ function nameOf(jobId: string, number: number): string {
 /** Reports whether the process of a job was killed, failed temporarily, or was lost with the actor that supervises it. */
 function isLostByRay({ status, error_type: kind, driver_exit_code: code }: JobDetails): boolean {
   if (status !== "FAILED") return false;
-  if (typeof code === "number") return code < 0 || code > shellSignals || code === exitAgain;
+  if (typeof code === "number") return code < 0 || code > shellSignals || code === exitCodes.AGAIN;
   return kind?.startsWith("JOB_SUPERVISOR_ACTOR_") === true;
 }
 
