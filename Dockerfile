@@ -56,7 +56,7 @@ USER 1000:1000
 VOLUME /data
 EXPOSE 2333
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:2333/health/ready').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.TILTYARD_PORT}/health/ready`).then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Half of Node's young generation, and all of it from the start: a small one is collected four times as often. NODE_OPTIONS accepts
 # only the maximum.
 ENTRYPOINT ["node", "--min-semi-space-size=16", "--max-semi-space-size=16", "service/main.ts"]

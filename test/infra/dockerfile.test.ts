@@ -1,4 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { sourceFiles } from "../../infra/image-sources.ts";
@@ -38,8 +42,24 @@ test("the image starts by commands that are arguments, so that signals reach the
   for (const command of [...of("ENTRYPOINT"), ...of("CMD")]) expect(() => JSON.parse(command)).not.toThrow();
   const youngGeneration = ["--min-semi-space-size=16", "--max-semi-space-size=16"];
   expect(JSON.parse(of("ENTRYPOINT")[0] ?? "")).toEqual(["node", ...youngGeneration, "service/main.ts"]);
-  expect(of("HEALTHCHECK")).toHaveLength(1);
 });
+
+test.each([
+  { status: 200, code: 0 },
+  { status: 503, code: 1 },
+])(
+  "the image's health check exits with $code when the port of the settings answers $status",
+  async ({ status, code }) => {
+    const server = createServer((_, response) => response.writeHead(status).end()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const [program, ...args]: string[] = JSON.parse(of("HEALTHCHECK")[0]?.replace(/^.*?CMD /, "") ?? "[]");
+    expect(program).toBe("node");
+    const check = spawn(process.execPath, args, { env: { TILTYARD_PORT: `${port}` } });
+    expect((await once(check, "close"))[0]).toBe(code);
+    server.close();
+  },
+);
 
 test("the image's context has what is copied, and nothing of tests, tables or settings", () => {
   const kept = readFileSync(".dockerignore", "utf8").split("\n");
