@@ -16,6 +16,7 @@ export {
 } from "./client/crash-isolation.ts";
 export { problemOfValues } from "./computed-column.ts";
 export { scalarTypes } from "./create-index.ts";
+export { findField, fold, namesOf, pathOf } from "./field-path.ts";
 export { lanceLibrary } from "./library-name.ts";
 export { type Expression, literal, quotedName, toExpression } from "./sql-text.ts";
 export * from "./wire.ts";

@@ -167,6 +167,5 @@ export async function execute(open: OpenForCall, { operation, args, table }: Cal
 /** Runs a query. @returns The pieces of an Arrow IPC file, which close the table at their end. */
 export async function* query(open: OpenForCall, { args, table }: Call): AsyncGenerator<Uint8Array, undefined> {
   using lease = await open(table);
-  const { opened } = lease;
-  yield* runQuery(opened, () => buildQuery(opened.lancedb, opened.table, args as RowsQuery));
+  yield* runQuery(lease.opened, args as RowsQuery);
 }

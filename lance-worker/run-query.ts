@@ -2,10 +2,13 @@ import { CatalogError } from "@tiltyard/protocol";
 import { type ArrowField, readFields, withZones } from "./arrow/arrow-field.ts";
 import { ArrowFileWriter, type ArrowMessage, dictionaryIn, messageKinds, messagesOf } from "./arrow/arrow-file.ts";
 import { arrowZone, type Kind } from "./arrow/arrow-type.ts";
-import { plainColumns } from "./arrow/sql-type.ts";
-import { type DatasetQuery, type RawQuery, rawQueryOf } from "./lancedb.ts";
+import { plainTypes } from "./arrow/sql-type.ts";
+import { quotedPath } from "./field-path.ts";
+import { type RawQuery, rawQueryOf } from "./lancedb.ts";
 import type { OpenTable } from "./open-table.ts";
-import { quotedName } from "./sql-text.ts";
+import { buildQuery } from "./query.ts";
+import { literal, quotedName } from "./sql-text.ts";
+import type { RowsQuery } from "./wire.ts";
 
 /** The maximum number of rows that the library returns at once, and the bytes that they should have at most. */
 const batch = { rowsMax: 1024, bytes: 8 * 1024 ** 2 };
@@ -13,13 +16,8 @@ const batch = { rowsMax: 1024, bytes: 8 * 1024 ** 2 };
 const sentBytesMin = 64 * 1024;
 
 /** Runs a query and returns its rows as one Arrow IPC file, in pieces as they are read. */
-export async function* runQuery(
-  dataset: OpenTable,
-  build: () => Promise<DatasetQuery>,
-): AsyncGenerator<Uint8Array, undefined> {
-  const stored = plainColumns(await dataset.schema());
-  const hasDictionaries = [...stored.values()].some((plain) => plain !== undefined);
-  const query = hasDictionaries ? await withoutDictionaries(build, stored) : await rawQueryOf(await build());
+export async function* runQuery(dataset: OpenTable, request: RowsQuery): AsyncGenerator<Uint8Array, undefined> {
+  const query = await withoutDictionaries(dataset, request);
   const rows = await query.execute(await batchRowsOf(dataset, query));
   let file = await rows.next();
   // Without rows, the library plans the query once more for the schema.
@@ -65,24 +63,40 @@ function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The columns that the library adds to the requested ones. A table may have columns with these names itself. */
-const added = ["_rowid", "_distance", "_score", "_relevance_score"];
+/**
+ * Returns a query that replaces dictionaries by plain values. An Arrow file has one dictionary per column, while each
+ * fragment of a table may have a separate one.
+ */
+async function withoutDictionaries(dataset: OpenTable, request: RowsQuery): Promise<RawQuery> {
+  const build = () => buildQuery(dataset.lancedb, dataset.table, request);
+  const query = await rawQueryOf(await build());
+  const stored = plainTypes(await dataset.schema());
+  // Planning a query for its schema costs time.
+  if (!hasTypes(stored)) return query;
+  const answered = plainTypes(await query.outputSchema());
+  if (!hasTypes(answered)) return query;
+  const selection = selectedColumns(request, stored).map(([name, expression]) => {
+    const type = answered.get(name);
+    return [name, type === undefined ? expression : `arrow_cast(${expression}, ${literal(type)})`] as const;
+  });
+  return rawQueryOf((await build()).select(new Map(selection)));
+}
+
+function hasTypes(columns: ReadonlyMap<string, string | undefined>): boolean {
+  return [...columns.values()].some((type) => type !== undefined);
+}
 
 /**
- * Replaces dictionaries by plain values. An Arrow file has one dictionary per column, while each fragment of a table
- * may have a separate one.
+ * Returns the columns of a response by their names, each with its expression. The library adds others itself, such as
+ * `_distance`.
  */
-async function withoutDictionaries(
-  build: () => Promise<DatasetQuery>,
-  stored: ReturnType<typeof plainColumns>,
-): Promise<RawQuery> {
-  const query = await rawQueryOf(await build());
-  const columns = plainColumns(await query.outputSchema());
-  if ([...columns.values()].every((plain) => plain === undefined)) return query;
-  const requested = [...columns].filter(([name]) => stored.has(name) || !added.includes(name));
-  return rawQueryOf(
-    (await build()).select(new Map(requested.map(([name, plain]) => [name, plain ?? quotedName(name)]))),
-  );
+function selectedColumns(
+  { columns: { column_names: names = [], column_aliases: aliases } }: RowsQuery,
+  stored: ReadonlyMap<string, unknown>,
+): (readonly [name: string, expression: string])[] {
+  if (aliases !== undefined) return Object.entries(aliases);
+  if (names.length === 0) return [...stored.keys()].map((name) => [name, quotedName(name)]);
+  return names.map((name) => [name, stored.has(name) ? quotedName(name) : quotedPath(name)]);
 }
 
 /**

@@ -1,17 +1,14 @@
 import { ownValue } from "@tiltyard/protocol";
-import { literal, quotedName } from "../sql-text.ts";
 import { type ArrowField, readFields } from "./arrow-field.ts";
 
 /**
- * Returns, for each column of a file by name, the SQL that replaces dictionary values by plain ones, also in lists and
- * structs; undefined for a column without a dictionary or with values of an unsupported type.
+ * Returns, for each column of a file by name, its type with plain values instead of dictionaries, also in lists and
+ * structs, in the syntax of `arrow_cast`; undefined for a column without a dictionary or with values of an unsupported
+ * type.
  */
-export function plainColumns(file: Buffer): ReadonlyMap<string, string | undefined> {
+export function plainTypes(file: Buffer): ReadonlyMap<string, string | undefined> {
   return new Map(
-    readFields(file).fields.map((field) => {
-      const type = hasDictionary(field) ? sqlTypeOf(field) : undefined;
-      return [field.name, type && `arrow_cast(${quotedName(field.name)}, ${literal(type)})`];
-    }),
+    readFields(file).fields.map((field) => [field.name, hasDictionary(field) ? sqlTypeOf(field) : undefined]),
   );
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { columnsAsStream } from "@tiltyard/lance-worker";
+import { columnsAsStream, findField } from "@tiltyard/lance-worker";
 import {
   arrowTypeText,
   characters,
@@ -21,7 +21,6 @@ import type { Principal } from "../auth/authenticator.ts";
 import { authorize } from "../auth/authorize.ts";
 import { accessToSecret } from "../auth/job-key.ts";
 import { jsonOf } from "../domain/request-fields.ts";
-import { findField } from "../lance/field-path.ts";
 import { type FunctionRecord, findFunction, findFunctionBy, insertBinding } from "../store/functions.ts";
 import { findSecret } from "../store/secrets.ts";
 import type { Session, Store } from "../store/store.ts";

@@ -1,4 +1,4 @@
-import { type ReadOperations, type ResultOf, toExpression } from "@tiltyard/lance-worker";
+import { findField, pathOf, type ReadOperations, type ResultOf, toExpression } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
@@ -8,7 +8,6 @@ import {
   type Identifier,
 } from "@tiltyard/protocol";
 import { optionNamesOf } from "../jobs/parameters.ts";
-import { findField, pathOf } from "../lance/field-path.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
 import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 

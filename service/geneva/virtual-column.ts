@@ -1,11 +1,10 @@
 import { hash } from "node:crypto";
-import { columnsAsStream } from "@tiltyard/lance-worker";
+import { columnsAsStream, namesOf } from "@tiltyard/lance-worker";
 import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitDeps } from "../commits/deps.ts";
 import { jsonOrUndefined } from "../domain/request-fields.ts";
 import { requireTable } from "../domain/require.ts";
-import { namesOf } from "../lance/field-path.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
 import { runnable } from "./definitions.ts";
 

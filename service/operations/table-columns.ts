@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type NewColumns, toExpression, toLanceType } from "@tiltyard/lance-worker";
+import { findField, type NewColumns, toExpression, toLanceType } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
@@ -20,7 +20,6 @@ import { ensureSystemNamespace, resolveNames } from "../geneva/definitions.ts";
 import { manifestOfColumn, replaceFunction, storeFunctions } from "../geneva/virtual-column.ts";
 import { requireNameable, requireRoom } from "../jobs/job.ts";
 import { openTableJob, requireNoOpenBackfill } from "../jobs/open-job.ts";
-import { findField } from "../lance/field-path.ts";
 import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";

@@ -4,6 +4,7 @@ import {
   type ChangeOperations,
   ChildEnded,
   type Deadlines,
+  namesOf,
   type ResultOf,
   readJson,
   type WatchedChild,
@@ -15,7 +16,6 @@ import { VersionInDoubtError } from "../commits/finish.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
-import { namesOf } from "../lance/field-path.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
 import type { TableRecord } from "../store/tables.ts";

@@ -2,13 +2,14 @@ import {
   type ColumnAlteration,
   type ComputedColumn,
   type FieldMetadataUpdate,
+  fold,
+  namesOf,
   problemOfValues,
   type UpdateRequest,
 } from "@tiltyard/lance-worker";
 import { CatalogError, functionBindingKey, mainBranch } from "@tiltyard/protocol";
 import type { CommitDeps } from "../commits/deps.ts";
 import { readManifest } from "../commits/read.ts";
-import { fold, namesOf } from "../lance/field-path.ts";
 import { type BindingRecord, deleteBinding, listBindings, setOutputs } from "../store/functions.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";

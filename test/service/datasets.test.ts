@@ -291,6 +291,26 @@ describe("the rows of a table", () => {
     ]);
   });
 
+  test("select expressions and fields of structs next to a dictionary", async () => {
+    const id = [uniqueName("selected")];
+    const kind = vectorFromArray(["film", "book"], new Dictionary(new Utf8(), new Int32()));
+    const year = vectorFromArray([1979, 1972], new Int32());
+    const inner = new Struct([new Field("a year", new Int32(), true)]);
+    const of = vectorFromArray([{ "a year": 1980 }, { "a year": 1973 }], inner);
+    const body = tableToIPC(new Table({ kind, year, of }), "stream");
+    await catalog.call("createTable", { id }, { body });
+    const selected = async (columns: object) => {
+      const answer = await catalog.call("queryTable", { id, k: 1, columns });
+      return (await readRows(answer.body))[0];
+    };
+    expect(await selected({ column_aliases: { year: "year + 1", what: "kind" } })).toEqual({
+      year: 1980,
+      what: "film",
+    });
+    const names = ["`kind`", "of.a year", "_rowid"];
+    expect(await selected({ column_names: names })).toEqual({ "`kind`": "film", "of.a year": 1980, _rowid: 0n });
+  });
+
   test("have a column with the name of one that a search adds", async () => {
     const id = [uniqueName("found")];
     const body = tableToIPC(tableFromJSON([{ title: "Stalker", _distance: 1, _score: 2 }]), "stream");

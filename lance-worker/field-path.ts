@@ -1,5 +1,5 @@
-import { quotedName } from "@tiltyard/lance-worker";
 import type { JsonArrowSchema } from "@tiltyard/protocol";
+import { quotedName } from "./sql-text.ts";
 
 type Field = JsonArrowSchema["fields"][number];
 
@@ -24,6 +24,11 @@ export function findField(fields: readonly Field[], path: string) {
 /** Returns the path that Lance lists for a field: only names with dots or backticks are in backticks. */
 export function pathOf(names: readonly string[]): string {
   return names.map((name) => (/[.`]/.test(name) ? quotedName(name) : name)).join(".");
+}
+
+/** Returns a path as an SQL expression, in which names with spaces or in capitals need backticks. */
+export function quotedPath(path: string): string {
+  return namesOf(path).map(quotedName).join(".");
 }
 
 /** Splits a path; a path that Lance cannot split has no names. */
