@@ -1,5 +1,6 @@
 import type { Index } from "@lancedb/lancedb";
 import { CatalogError, type JsonArrowSchema, ownValue } from "@tiltyard/protocol";
+import { findField } from "./field-path.ts";
 import type { Lancedb } from "./lancedb.ts";
 import type { IndexRequest } from "./wire.ts";
 
@@ -89,7 +90,7 @@ export function indexOf(library: Lancedb["Index"], request: IndexRequest): Index
  */
 export function requireBits(request: IndexRequest, { fields }: JsonArrowSchema): void {
   if (request.distance_type?.toLowerCase() !== "hamming") return;
-  const { type } = fields.find(({ name }) => name === request.column) ?? {};
+  const { type } = findField(fields, request.column)?.field ?? {};
   if (request.index_type.toUpperCase() === "IVF_FLAT" && type?.fields?.[0]?.type.type === "uint8") return;
   throw new CatalogError("InvalidInput", "distance_type: hamming requires index_type IVF_FLAT and vectors of uint8");
 }

@@ -25,6 +25,7 @@ import {
   tableFromIPC,
   tableFromJSON,
   tableToIPC,
+  Uint8,
   Utf8,
   Vector,
   vectorFromArray,
@@ -408,6 +409,17 @@ describe("the rows of a table", () => {
 });
 
 describe("a table's columns and indices", () => {
+  test("compare vectors of bits in structs by their hamming distance", async () => {
+    const id = [uniqueName("bits")];
+    const inner = new Struct([new Field("bits", new FixedSizeList(1, new Field("item", new Uint8(), true)), true)]);
+    const body = tableToIPC(new Table({ of: vectorFromArray([{ bits: [1] }, { bits: [6] }], inner) }), "stream");
+    await catalog.call("createTable", { id }, { body });
+    const index = { index_type: "IVF_FLAT", distance_type: "hamming", num_partitions: 1 };
+    await catalog.call("createTableIndex", { id, column: "`of`.bits", ...index });
+    const stats = await catalog.call("describeTableIndexStats", { id, indexName: "of.bits_idx" });
+    expect(stats.body).toMatchObject({ distance_type: "hamming", num_indexed_rows: 2 });
+  });
+
   test("are added, altered and dropped", async () => {
     const id = await createFilms(catalog);
     const schema = async () =>
