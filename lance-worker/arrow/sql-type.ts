@@ -44,7 +44,10 @@ const plain: Readonly<Record<string, string>> = {
 function sqlTypeOf({ type, children }: ArrowField): string | undefined {
   const { kind, protocol, parameters } = type;
   const [first, second, third] = parameters;
-  const types = children.map(sqlTypeOf);
+  const types = children.map((child) => {
+    const inner = sqlTypeOf(child);
+    return inner && `${child.nullable ? "" : "non-null "}${inner}`;
+  });
   const [items] = types;
   switch (kind) {
     case "int":
@@ -69,8 +72,13 @@ function sqlTypeOf({ type, children }: ArrowField): string | undefined {
       return `Struct(${children.map(({ name }, index) => `"${name}": ${types[index]}`).join(", ")})`;
     case "list":
     case "large_list":
-      return items && `${ownValue(plain, kind)}(${items})`;
+      return items && `${ownValue(plain, kind)}(${items}${itemName(children)})`;
     default:
       return ownValue(plain, protocol);
   }
+}
+
+/** Returns the name of a list's items in the syntax of `arrow_cast`, which has no escapes in names and the default `item`. */
+function itemName([item]: readonly ArrowField[]): string {
+  return item === undefined || /['\\]/.test(item.name) ? "" : `, field: '${item.name}'`;
 }

@@ -292,6 +292,24 @@ describe("the rows of a table", () => {
     ]);
   });
 
+  test("keep the names of items and the fields that are never null next to a dictionary", async () => {
+    const id = [uniqueName("inner")];
+    const kind = vectorFromArray(["film"], new Dictionary(new Utf8(), new Int32()));
+    const of = vectorFromArray([{ year: 1979 }], new Struct([new Field("year", new Int32(), false)]));
+    const type = new List(new Field("element", kind.type, false));
+    const [child] = kind.data;
+    if (child === undefined) throw new Error("a vector has data");
+    const kinds = new Vector([makeData({ type, length: 1, valueOffsets: Int32Array.of(0, 1), child })]);
+    await catalog.call("createTable", { id }, { body: tableToIPC(new Table({ kind, of, kinds }), "stream") });
+    const { body } = await catalog.call("queryTable", { id, k: 1 });
+    const answer = tableFromIPC(await new Response(body).bytes());
+    const inner = answer.schema.fields.flatMap(({ type }) => type.children ?? []);
+    expect(inner.map(({ name, nullable }) => ({ name, nullable }))).toEqual([
+      { name: "year", nullable: false },
+      { name: "element", nullable: false },
+    ]);
+  });
+
   test("select expressions and fields of structs next to a dictionary", async () => {
     const id = [uniqueName("selected")];
     const kind = vectorFromArray(["film", "book"], new Dictionary(new Utf8(), new Int32()));
