@@ -15,6 +15,7 @@ const knownMessages: readonly (readonly [RegExp, ErrorKind, string?])[] = [
     "InvalidInput",
     "Lance does not implement this expression. A placeholder (?, $1 or :name) has no value: write the value in its place.",
   ],
+  [/creating empty vector indices/i, "InvalidInput", "The column has no vectors yet. Add rows before its index."],
   [
     /commit conflict|incompatible transaction|concurrent(ly)? (modif|writ|commit)|conflicting (transaction|commit)|retryable/i,
     "ConcurrentModification",

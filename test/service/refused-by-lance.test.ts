@@ -195,6 +195,16 @@ describe("a request that Lance refuses", () => {
     ).toBe('Duplicate field name "n" in schema');
   });
 
+  test("is refused for a vector index of no rows", async () => {
+    const at = ["vectorless"];
+    const type = new FixedSizeList(2, new Field("item", new Float32(), true));
+    const rows = new Table({ vec: vectorFromArray([[1, 2]], type) }).slice(0, 0);
+    await catalog.call("createTable", { id: at }, { body: tableToIPC(rows, "stream") });
+    expect(await refusal("createTableIndex", { id: at, column: "vec", index_type: "IVF_FLAT" })).toBe(
+      "The column has no vectors yet. Add rows before its index.",
+    );
+  });
+
   test("is refused for a column with a dot in its name", async () => {
     const dotted = "Top level field a.b cannot contain `.`. Maybe you meant to create a struct field?";
     expect(await refusal("createTable", { id: ["dotted"] }, columns("a.b"))).toBe(dotted);
