@@ -68,24 +68,28 @@ export async function readScannedPage<Item, Key>(
   most = pageSizeMax,
 ): Promise<Page<Item>> {
   const limit = Math.min(request.limit ?? most, most);
+  const { atOnce = most } = list;
   // An empty token stands for the beginning, because the protocol lets it stand for "no more" in responses.
-  const after = request.page_token ? readToken(list, request.page_token) : undefined;
-  const atOnce = list.atOnce ?? most;
-  const requested = Math.min(limit, most * readAtFirst, atOnce);
-  let { items, next } = fitting(await read(after, requested), pageLengthMax, keyOf);
-  let [length, longest] = sizesOf(items);
-  let isFull = items.length === requested;
-  while (next !== undefined && isFull && items.length < limit) {
-    const left = Math.min(limit - items.length, roomFor(length, longest), atOnce);
-    if (left <= 0) break;
-    const rest = fitting(await read(next, left), pageLengthMax - length, keyOf);
-    const [restLength, restLongest] = sizesOf(rest.items);
-    [items, length, longest] = [[...items, ...rest.items], length + restLength, Math.max(longest, restLongest)];
-    next = rest.next;
-    isFull = rest.items.length === left;
-  }
-  if (next === undefined) return { items };
-  return { items, page_token: Buffer.from(JSON.stringify([list.name, next])).toString("base64url") };
+  let after = request.page_token ? readToken(list, request.page_token) : undefined;
+  const items: Item[] = [];
+  // The length excludes the brackets and the commas.
+  let [length, longest] = [0, 1];
+  let left = Math.min(limit, most * readAtFirst, atOnce);
+  do {
+    const part = await read(after, left);
+    for (const item of part.items) {
+      const itemLength = JSON.stringify(item).length;
+      const before = items.at(-1);
+      if (before !== undefined && length + itemLength > pageLengthMax) return pageOf(list, items, keyOf(before));
+      items.push(item);
+      [length, longest] = [length + itemLength, Math.max(longest, itemLength)];
+    }
+    after = part.next;
+    if (after === undefined || part.items.length < left) break;
+    // Further items may be as long as the longest one.
+    left = Math.min(limit - items.length, Math.floor((pageLengthMax - length) / longest), atOnce);
+  } while (left > 0);
+  return pageOf(list, items, after);
 }
 
 /** Some items of a list with the key that the next page follows; undefined for the last page. */
@@ -94,31 +98,9 @@ interface Part<Item, Key> {
   readonly next: Key | undefined;
 }
 
-/** Truncates the list to `lengthMax` characters but keeps at least one item. */
-function fitting<Item, Key>({ items, next }: Part<Item, Key>, lengthMax: number, keyOf: (item: Item) => Key) {
-  // The length excludes the brackets and the commas. Most pages fit as a whole.
-  if (lengthOf(items) - items.length - 1 <= lengthMax) return { items, next };
-  let length = 0;
-  for (const [index, item] of items.entries()) {
-    length += lengthOf(item);
-    const before = items[index - 1];
-    if (length > lengthMax && before !== undefined) return { items: items.slice(0, index), next: keyOf(before) };
-  }
-  return { items, next };
-}
-
-/** Returns the length of a list as JSON, and that of its longest item. */
-function sizesOf(items: readonly unknown[]): readonly [length: number, longest: number] {
-  return [lengthOf(items), Math.max(1, ...items.map(lengthOf))];
-}
-
-/** Returns the number of items like the longest one that still fit into the page. */
-function roomFor(length: number, longest: number): number {
-  return Math.floor((pageLengthMax - length) / longest);
-}
-
-function lengthOf(value: unknown): number {
-  return JSON.stringify(value).length;
+function pageOf<Item, Key>({ name }: List<Key>, items: readonly Item[], next: Key | undefined): Page<Item> {
+  if (next === undefined) return { items };
+  return { items, page_token: Buffer.from(JSON.stringify([name, next])).toString("base64url") };
 }
 
 function readToken<Key>({ name, key, takesKeys = false }: List<Key>, token: string): Key {
