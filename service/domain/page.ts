@@ -2,7 +2,7 @@ import { CatalogError } from "@tiltyard/protocol";
 import { z } from "zod";
 import { jsonOrUndefined } from "./request-fields.ts";
 
-/** The maximum and default number of items of a page. */
+/** The default maximum number of items of a page. */
 const pageSizeMax = 1000;
 /** The maximum length of the items of a page as JSON. A page contains at least one item. */
 const pageLengthMax = 1024 * 1024;
@@ -15,6 +15,8 @@ export interface List<Key> {
   readonly key: z.ZodType<Key>;
   /** Accepts a key as a token too, because LanceDB's client sends the name of a table. */
   readonly takesKeys?: boolean;
+  /** The maximum number of items of a page; lower for items that may be large. */
+  readonly most?: number;
   /** The number of items that are read at once, for items that may be large. Small ones may precede them. */
   readonly atOnce?: number;
 }
@@ -37,13 +39,14 @@ interface Page<Item> {
  * deletions cause no item to be skipped or repeated.
  *
  * @param read Returns the items that follow a key, in order; from the beginning if it is undefined.
+ * @param keyOf Returns the key of an item, by default the part of it that the schema of keys describes.
  * @throws CatalogError InvalidInput for a token of another list.
  */
 export async function readPage<Item, Key>(
   list: List<Key>,
   request: PageRequest,
   read: (after: Key | undefined, limit: number) => Promise<readonly Item[]>,
-  keyOf: (item: Item) => Key,
+  keyOf: (item: Item) => Key = (item) => list.key.parse(item),
 ): Promise<Page<Item>> {
   const readFrom = async (after: Key | undefined, limit: number) => {
     const found = await read(after, limit + 1);
@@ -57,18 +60,15 @@ export async function readPage<Item, Key>(
 /**
  * Reads one page of a list that is scanned in parts, like `readPage`. `read` itself returns the start of the next page,
  * and a page that is not the last one may be empty.
- *
- * @param most The maximum number of items of a page; lower for items that may be large.
  */
 export async function readScannedPage<Item, Key>(
   list: List<Key>,
   request: PageRequest,
   read: (after: Key | undefined, limit: number) => Promise<Part<Item, Key>>,
   keyOf: (item: Item) => Key,
-  most = pageSizeMax,
 ): Promise<Page<Item>> {
+  const { most = pageSizeMax, atOnce = most } = list;
   const limit = Math.min(request.limit ?? most, most);
-  const { atOnce = most } = list;
   // An empty token stands for the beginning, because the protocol lets it stand for "no more" in responses.
   let after = request.page_token ? readToken(list, request.page_token) : undefined;
   const items: Item[] = [];

@@ -42,11 +42,8 @@ export const createNamespace: Handler<"createNamespace"> = async (request, catal
 
 export const listNamespaces: Handler<"listNamespaces"> = async (request, { store }) => {
   await requireNamespace(store.read, request.id);
-  const { items, ...page } = await readPage(
-    { name: "namespaces", key: keyText },
-    request,
-    (after = "", limit) => listChildNamespaces(store.read, request.id, after, limit),
-    (name) => name,
+  const { items, ...page } = await readPage({ name: "namespaces", key: keyText }, request, (after = "", limit) =>
+    listChildNamespaces(store.read, request.id, after, limit),
   );
   return { namespaces: [...items], ...page };
 };
@@ -100,7 +97,6 @@ export const listTables: Handler<"listTables", RenderedJson<ListTablesResponse>>
       { name: "tables", key: keyText, takesKeys: true },
       request,
       (after = "", count) => listNames(store.read, id, after, { limit: count, includeDeclared }),
-      (name) => name,
     );
     return new RenderedJson({ tables: [...items], ...page });
   });
@@ -112,7 +108,6 @@ export const listAllTables: Handler<"listAllTables"> = async (request, { store }
     { name: "all-tables", key: z.array(keyText) },
     request,
     (after = [], limit) => listIdentifiers(store.read, after, { limit, includeDeclared }),
-    (identifier) => [...identifier],
   );
   return { tables: items.map((identifier) => formatIdentifier(identifier, request.delimiter)), ...page };
 };

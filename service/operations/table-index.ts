@@ -43,11 +43,8 @@ export const listTableIndices: Handler<"listTableIndices"> = async (request, cat
   const at = { id: request.id, branch: request.branch, version, caller };
   const recorded = new Map((await recordedIndices(catalog, at)).map((index) => [index.name, index]));
   const names = [...new Set([...result.map(({ name }) => name), ...recorded.keys()])].toSorted();
-  const { items, ...page } = await readPage(
-    { name: "indices", key: keyText },
-    request,
-    async (after = "", limit) => names.filter((name) => name > after).slice(0, limit),
-    (name) => name,
+  const { items, ...page } = await readPage({ name: "indices", key: keyText }, request, async (after = "", limit) =>
+    names.filter((name) => name > after).slice(0, limit),
   );
   const known = new Map(result.map((index) => [index.name, index]));
   const indexes = items.map(async (name) => {

@@ -65,11 +65,10 @@ export const listJobs: Handler<"listJobs"> = async (request, catalog) => {
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
   const filter = { within, table, principal, statuses };
   const { items, ...page } = await readScannedPage(
-    { name: `jobs ${ascending}`, key: keyText },
+    { name: `jobs ${ascending}`, key: keyText, most: pageSizeMax },
     request,
     (after, limit) => list(catalog.store.read, filter, { after, limit, ascending }),
     ({ id }) => id,
-    pageSizeMax,
   );
   const detailsOf = await presentDetails(catalog, items);
   return { jobs: items.map((job) => ({ ...toJobSummary(job, delimiter), ...detailsOf(job) })), ...page };

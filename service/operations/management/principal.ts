@@ -42,11 +42,8 @@ export const createApiKey: Handler<"createApiKey"> = async (request, { store }, 
 const apiKeys = { name: "api-keys", key: z.object({ createdAtMillis: z.int(), id: keyText }) };
 
 export const listApiKeys: Handler<"listApiKeys"> = async (request, { store }) => {
-  const { items, ...page } = await readPage(
-    apiKeys,
-    request,
-    (after, limit) => keys.listApiKeys(store.read, request.principal, { after, limit }),
-    ({ createdAtMillis, id }) => ({ createdAtMillis, id }),
+  const { items, ...page } = await readPage(apiKeys, request, (after, limit) =>
+    keys.listApiKeys(store.read, request.principal, { after, limit }),
   );
   return {
     api_keys: items.map(({ id, principal, createdAtMillis }) => ({
@@ -76,11 +73,8 @@ export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, 
 const grantList = { name: "grants", key: z.object({ principal: keyText, namespace: z.array(keyText) }) };
 
 export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
-  const { items, ...page } = await readPage(
-    grantList,
-    request,
-    (after, limit) => grants.listGrants(store.read, request.id, request.principal, { after, limit }),
-    ({ principal, namespace }) => ({ principal, namespace: [...namespace] }),
+  const { items, ...page } = await readPage(grantList, request, (after, limit) =>
+    grants.listGrants(store.read, request.id, request.principal, { after, limit }),
   );
   return {
     grants: items.map(({ principal, namespace, role }) => ({ principal, namespace: [...namespace], role })),

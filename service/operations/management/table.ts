@@ -22,11 +22,8 @@ import type { Handler } from "../handler.ts";
 const droppedTables = { name: "dropped-tables", key: z.object({ droppedAtMillis: z.int(), id: z.int32() }) };
 
 export const listDroppedTables: Handler<"listDroppedTables"> = async (request, { store, dropRetentionMs }) => {
-  const { items, ...page } = await readPage(
-    droppedTables,
-    request,
-    (after, limit) => list(store.read, { within: request.id, after, limit }),
-    ({ droppedAtMillis, id }) => ({ droppedAtMillis, id }),
+  const { items, ...page } = await readPage(droppedTables, request, (after, limit) =>
+    list(store.read, { within: request.id, after, limit }),
   );
   const keptForMs = Date.now() - (await expiryOf(store.read, dropRetentionMs));
   return {

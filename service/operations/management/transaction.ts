@@ -13,11 +13,10 @@ export const listTransactions: Handler<"listTransactions"> = async (request, { s
   const table = request.table === undefined ? undefined : parseIdentifier(request.table, delimiter);
   const filter = { within, table, principal, statuses, sinceMillis, untilMillis };
   const { items, ...page } = await readScannedPage(
-    { name: `transactions ${ascending}`, key: keyText },
+    { name: `transactions ${ascending}`, key: keyText, most: pageSizeMax },
     request,
     (after, limit) => list(store.read, filter, { after, limit, ascending }),
     ({ id }) => id,
-    pageSizeMax,
   );
   return {
     transactions: items.map((record) => ({

@@ -102,7 +102,6 @@ export const listFunctions: Handler<"listFunctions"> = async (request, { store }
     { name: "functions", key: z.object({ name: keyText, version: z.int32() }), atOnce: functionsAtOnce },
     request,
     (after, limit) => listRecords(store.read, namespace, { after, limit }),
-    ({ name, version }) => ({ name, version }),
   );
   return { functions: items.map((record) => ({ definition: toFunctionVersion(record, database) })), ...page };
 };

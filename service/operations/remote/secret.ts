@@ -56,11 +56,8 @@ export const dropSecret: Handler<"dropSecret"> = async (request, { store }, call
 
 export const listSecrets: Handler<"listSecrets"> = async (request, { store }) => {
   await requireNamespace(store.read, request.id);
-  const { items, ...page } = await readPage(
-    { name: "secrets", key: keyText },
-    request,
-    (after = "", limit) => secrets.listSecrets(store.read, request.id, after, limit),
-    (name) => name,
+  const { items, ...page } = await readPage({ name: "secrets", key: keyText }, request, (after = "", limit) =>
+    secrets.listSecrets(store.read, request.id, after, limit),
   );
   return { secrets: items.map((name) => ({ name })), ...page };
 };
