@@ -32,16 +32,10 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { recordedIndices } from "./table-index.ts";
 
 export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
-  const audit = prepareAudit({ contract: contracts.declareTable, request, caller, objects: [request.id] });
+  const change = { contract: contracts.declareTable, request, caller, objects: [request.id] };
   const { record, answer } = await prepareDeclaration(request, catalog, caller);
-  await catalog.store.write(
-    async (session) => {
-      await record(session);
-      await audit.record(session);
-    },
-    { locking: "tables" },
-  );
-  return { transaction_id: audit.name, ...answer };
+  const transaction = await makeAudited(catalog.store, change, record, { locking: "tables" });
+  return { ...transaction, ...answer };
 };
 
 /** Prepares a table without versions. @returns Also the function that records it at the commit point. */
