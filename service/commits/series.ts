@@ -33,19 +33,7 @@ export interface BranchChange extends TableChange {
 
 export type NewTable = Omit<NamedTable, "identifier">;
 
-/** The commits of one operation, sequential or all at once. */
-export interface Commits {
-  /** Holds back further versions until `publish`. */
-  hold(): void;
-  readonly held: readonly TableVersion[];
-  commit(request: VersionRequest): Promise<{ readonly transaction_id?: string; readonly version: TableVersion }>;
-  /** Commits the held-back versions. @throws CatalogError ConcurrentModification after another commit. */
-  publish(): Promise<void>;
-  /** Deletes the manifests of the held-back versions, except those whose publication is in doubt. */
-  discard(): Promise<void>;
-  /** The name of the last committed transaction, whose version may be in doubt; undefined before the first commit. */
-  readonly transactionName: string | undefined;
-}
+export type Commits = ReturnType<typeof createCommits>;
 
 /** A conflict that no retry of the commit resolves, because the versions that the change began with were replaced. */
 export class OutdatedChangeError extends CatalogError {
@@ -55,6 +43,8 @@ export class OutdatedChangeError extends CatalogError {
 }
 
 /**
+ * Creates the commits of one operation, sequential or all at once.
+ *
  * @param table The table at the start of the operation. A NewTable is created with the first commit.
  * @param latest The version of the branch that the change follows; undefined for a table without versions.
  */
@@ -63,7 +53,7 @@ export function createCommits(
   change: BranchChange,
   table: TableRecord | NewTable,
   latest?: VersionRecord,
-): Commits {
+) {
   const { storage } = deps;
   const identifier = change.request.id;
   const prepare = async (request: VersionRequest) => {
@@ -145,13 +135,14 @@ export function createCommits(
   }
 
   return {
+    /** Holds back further versions until `publish`. */
     hold: () => {
       holds = true;
     },
-    get held() {
+    get held(): readonly TableVersion[] {
       return held.map(({ answer }) => answer);
     },
-    commit: async (request) => {
+    commit: async (request: VersionRequest) => {
       if (holds) {
         const manifest_path = await moveAside(storage, table.location, request.manifest_path);
         const prepared = await prepare({ ...request, manifest_path });
@@ -164,6 +155,7 @@ export function createCommits(
       if (version === undefined) throw new Error("a commit has a version");
       return { ...(transactionName !== undefined && { transaction_id: transactionName }), version };
     },
+    /** Commits the held-back versions. @throws CatalogError ConcurrentModification after another commit. */
     publish: async () => {
       try {
         await write(held.map(({ prepared }) => prepared));
@@ -174,10 +166,12 @@ export function createCommits(
       }
       held.length = 0;
     },
+    /** Deletes the manifests of the held-back versions, except those whose publication is in doubt. */
     discard: async () => {
       const objects = await storage.at(table.location);
       for (const { manifest_path } of held.splice(0).map(({ answer }) => answer)) await objects.delete(manifest_path);
     },
+    /** The name of the last committed transaction, whose version may be in doubt; undefined before the first commit. */
     get transactionName() {
       return transactionName;
     },

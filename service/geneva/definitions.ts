@@ -10,7 +10,7 @@ import {
 import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
-import { jsonOf } from "../domain/request-fields.ts";
+import { jsonOf, jsonOrUndefined } from "../domain/request-fields.ts";
 import { catalogCaller, type Origin, prepareAudit } from "../domain/transaction.ts";
 import type { Reader } from "../rows/reader.ts";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";
@@ -41,14 +41,8 @@ const nameShown = 100;
 
 const jsonText = z
   .string()
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue({ code: "custom", message: "must be JSON" });
-      return z.NEVER;
-    }
-  })
+  .transform(jsonOrUndefined)
+  .refine((value) => value !== undefined, "must be JSON")
   .nullish();
 
 /** A row of a manifest. Geneva stores maps as JSON, unlike in the JSON of a manifest. */

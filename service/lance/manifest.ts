@@ -294,7 +294,7 @@ export function differingFragments(
 
 /** Returns the bytes of each fragment with its id, and those of all other fields on which the rows depend. */
 function readParts(file: Uint8Array) {
-  const fields = manifestFields(file);
+  const fields = readFields(readFile(file).manifest.content);
   const messagesOfFragments = fields.filter(({ number }) => number === ofManifest.fragments);
   const fragments = new Map(
     messagesOfFragments.map((field) => {
@@ -413,9 +413,4 @@ function positionOf(bytes: Buffer): number {
 
 function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
-}
-
-/** Returns the fields of the manifest in its file. @throws CatalogError Unsupported */
-function manifestFields(file: Uint8Array): readonly Field[] {
-  return readFields(readFile(file).manifest.content);
 }

@@ -51,16 +51,7 @@ export interface ServedView extends Disposable {
   close(): Promise<void>;
 }
 
-/**
- * The catalog's address for the child: a port of the loopback interface, where a token grants access to one table for
- * one request. That request was already authorized and counted, so no rate or connection limit applies here.
- */
-export interface Gateway extends AsyncDisposable {
-  /** Opens the port if it is closed. */
-  listen(): Promise<void>;
-  /** Serves a view. @throws Error before the port is open. */
-  serve(view: TableView): ServedView;
-}
+export type Gateway = ReturnType<typeof createGateway>;
 
 interface Entry {
   readonly view: TableView;
@@ -70,7 +61,11 @@ interface Entry {
   isRefused: boolean;
 }
 
-export function createGateway(): Gateway {
+/**
+ * Creates the catalog's address for the child: a port of the loopback interface, where a token grants access to one table
+ * for one request. That request was already authorized and counted, so no rate or connection limit applies here.
+ */
+export function createGateway() {
   const entries = new Map<string, Entry>();
   let listening: Promise<Server> | undefined;
   let uri: string | undefined;
@@ -129,12 +124,14 @@ export function createGateway(): Gateway {
   }
 
   return {
+    /** Opens the port if it is closed. */
     listen: async () => {
       listening ??= listen();
       const { port } = (await listening).address() as AddressInfo;
       uri = `http://127.0.0.1:${port}`;
     },
-    serve: (view) => {
+    /** Serves a view. @throws Error before the port is open. */
+    serve: (view: TableView): ServedView => {
       if (uri === undefined) throw new Error("the gateway does not listen yet");
       const token = randomBytes(32).toString("base64url");
       const entry: Entry = { view, running: new Set(), failure: undefined, isRefused: false };

@@ -56,16 +56,13 @@ export async function hasObject(session: Session, { id, objects: [name = []], ta
   return (await findTable(session, name))?.id === tableId;
 }
 
+const ofOpenJob = ["id", "namespace", "operation", "principal", "requestId", "status", "column"] as const;
 /** An open job without what clients have set. */
-export type OpenJobRecord = Pick<
-  JobSummaryRecord,
-  "id" | "namespace" | "operation" | "principal" | "requestId" | "status" | "column"
->;
+export type OpenJobRecord = Pick<JobSummaryRecord, (typeof ofOpenJob)[number]>;
 
 /** Lists the open jobs on a table, the oldest first. */
 export async function findOpenJobs({ db }: Session, tableId: number): Promise<OpenJobRecord[]> {
-  const columns = ["id", "namespace", "operation", "principal", "requestId", "status", "column"] as const;
-  const jobs = db.selectFrom("jobs as t").select(columns).where(isOpen).where("t.tableId", "=", tableId);
+  const jobs = db.selectFrom("jobs as t").select(ofOpenJob).where(isOpen).where("t.tableId", "=", tableId);
   const rows = await jobs.orderBy("t.id").execute();
   return rows.map(toRecord);
 }

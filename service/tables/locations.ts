@@ -10,34 +10,31 @@ export interface AllowedLocation {
   readonly location: Location;
 }
 
-export interface Locations {
-  /** Chooses a new location for a table, in the folder of its namespace in the warehouse. */
-  choose(identifier: Identifier): Location;
-  /**
-   * Parses a location that a client requests for a table: an absolute one, or a path inside the warehouse. Chooses one
-   * if the client requests none.
-   *
-   * Administrators of the root may use all folders that the operator allows. Other callers may use the folder of the
-   * table's namespace, and the folders that are assigned to it or to an ancestor of which they are writers.
-   *
-   * @throws CatalogError InvalidInput outside the folders that the operator allows; PermissionDenied outside the
-   * caller's folders.
-   */
-  requested(text: string | undefined, identifier: Identifier, principal: Principal): Location;
-}
+export type Locations = ReturnType<typeof createLocations>;
 
 /** @param assigned The folders outside the warehouse in which clients may request locations. */
-export function createLocations(warehouse: Location, assigned: readonly AllowedLocation[]): Locations {
+export function createLocations(warehouse: Location, assigned: readonly AllowedLocation[]) {
   const roots = [warehouse, ...assigned.map(({ location }) => location)];
   const folderOf = (namespace: Identifier) => childLocation(warehouse, ...namespace.map(folderName));
-  const choose = (identifier: Identifier) => {
+  const choose = (identifier: Identifier): Location => {
     const suffix = crypto.randomUUID().replaceAll("-", "").slice(0, 12);
     const name = `${legible(identifier.at(-1) ?? "")}-${suffix}.lance`;
     return childLocation(folderOf(identifier.slice(0, -1)), name);
   };
   return {
+    /** Chooses a new location for a table, in the folder of its namespace in the warehouse. */
     choose,
-    requested: (text, identifier, principal) => {
+    /**
+     * Parses a location that a client requests for a table: an absolute one, or a path inside the warehouse. Chooses one
+     * if the client requests none.
+     *
+     * Administrators of the root may use all folders that the operator allows. Other callers may use the folder of the
+     * table's namespace, and the folders that are assigned to it or to an ancestor of which they are writers.
+     *
+     * @throws CatalogError InvalidInput outside the folders that the operator allows; PermissionDenied outside the
+     * caller's folders.
+     */
+    requested: (text: string | undefined, identifier: Identifier, principal: Principal): Location => {
       if (text === undefined) return choose(identifier);
       const relative = !text.startsWith("/") && !text.includes("://");
       const location = parseLocation(relative ? `${warehouse.uri}/${encodeURI(text)}` : text);
