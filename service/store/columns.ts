@@ -2,6 +2,7 @@ import { type SqlBool, sql } from "kysely";
 import { type Location, parseLocation } from "../storage/location.ts";
 import { droppedNamespace } from "./path.ts";
 import type { Session } from "./store.ts";
+import { toStoredText } from "./transactions.ts";
 
 /** The character around each name. A search contains no control characters. */
 export const columnSeparator = "\u001f";
@@ -69,5 +70,5 @@ function join(names: readonly string[]): string {
     if (joined.length + name.length >= charactersMax) break;
     if (!name.includes(columnSeparator)) joined += `${name}${columnSeparator}`;
   }
-  return joined;
+  return toStoredText(joined);
 }

@@ -28,7 +28,7 @@ export function toRow<Opened extends NewTransaction>(opened: Opened) {
   return { ...opened, namespace: toPath(opened.namespace), createdAtMillis: Date.now() };
 }
 
-/** Replaces U+0000 in the output of programs, which PostgreSQL cannot store as text. */
+/** Replaces U+0000 in texts from outside of requests, which PostgreSQL cannot store. */
 export function toStoredText(text: string): string {
   return text.replaceAll("\0", "\ufffd");
 }

@@ -51,6 +51,18 @@ describe("SearchNamespace", () => {
     expect(await search(within, "a%b")).toEqual([]);
   });
 
+  test("finds the columns of a table next to one with a column name that PostgreSQL cannot store", async () => {
+    const namespace = uniqueName("ns");
+    await catalog.call("createNamespace", { id: [namespace] });
+    for (const [name, column] of Object.entries({ odd: "nul\0name", films: "year" })) {
+      const body = tableToIPC(new Table({ [column]: vectorFromArray([1], new Int32()) }), "stream");
+      expect((await catalog.call("createTable", { id: [namespace, name] }, { body })).status).toBe(200);
+    }
+    await record();
+    expect(await search([namespace], "year")).toEqual(["films year"]);
+    expect(await search([namespace], "name")).toEqual(["odd nul\ufffdname"]);
+  });
+
   test("finds the columns of the latest version of main, after each kind of change", async () => {
     const id = await createFilms(catalog);
     const within = id.slice(0, 1);
