@@ -141,7 +141,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   ListTableRows:
     "Long values are truncated, and `length` has their whole length. Request one value with `whole` to read all of it.",
   DescribeTablePolicy: "Without problems, every part of the policy can open its jobs.",
-  PutTablePolicy: "Absent parts are removed. 400 for a column that its index does not suit.",
+  PutTablePolicy:
+    "Absent parts are removed. 400 for a column that its index does not suit, and for an unknown cluster.",
   ListTableHistory:
     "Returns commits of a branch in pages. Versions that were committed outside the catalog have no operation.",
   ListTableViews: "Returns only views that the caller may read.",

@@ -6,6 +6,7 @@ import {
   defaultDelimiter,
   hasKind,
   type Identifier,
+  type JobParameters,
   managementContracts,
   type Role,
 } from "@tiltyard/protocol";
@@ -17,6 +18,7 @@ import { indexPolicyOf, type Policy } from "../domain/policy.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { requireRefreshable } from "../functions/refresh.ts";
 import { checkBackfill, indexedColumn } from "../geneva/backfill.ts";
+import { requireRunnerCluster } from "../geneva/definitions.ts";
 import { type NewJob, prepareJob, requireNameable } from "../jobs/job.ts";
 import { parametersOf } from "../jobs/parameters.ts";
 import type { Rows } from "../rows/rows.ts";
@@ -49,8 +51,10 @@ export async function automaticJob(
   const opener = { name: principal, grants };
   const caller: Caller = { principal: opener, requestId: "" };
   const requireRole = (role: Role, object: Identifier) => authorize(opener, [{ role, object }]);
-  const jobOf = (contract: { readonly operationId: string }, request: object) =>
-    prepareJob({ contract, caller, table: identifier, parameters: parametersOf(contract, { ...request }) });
+  const jobOf = (contract: { readonly operationId: string }, request: JobParameters) => {
+    requireRunnerCluster(deps.rayClusters, request.cluster);
+    return prepareJob({ contract, caller, table: identifier, parameters: parametersOf(contract, request) });
+  };
   // The view contains rows of this table, so its principal must still be a reader of the table.
   requireRole(kind === "refresh" ? "reader" : "writer", identifier);
   switch (kind) {

@@ -119,10 +119,7 @@ async function clusterNamed(deps: Deps, request: DefinitionRequest, name: string
   const { rayClusters } = deps;
   if (rayClusters.includes(name)) return undefined;
   const [row] = await readDefinitions(deps, request, "cluster", named(name));
-  if (row === undefined) {
-    const known = `, and not one of the runner's in TILTYARD_RAY_CLUSTERS: ${rayClusters.join(", ")}`;
-    throw unknown(deps, request, "cluster", name, known);
-  }
+  if (row === undefined) throw unknown(deps, request, "cluster", name, `, and ${notOfRunner(rayClusters)}`);
   const { kuberay, cluster_type } = parsed(ClusterRow, row, "cluster", name);
   if (cluster_type === "EXTERNAL_RAY")
     throw new CatalogError(
@@ -144,6 +141,16 @@ async function clusterNamed(deps: Deps, request: DefinitionRequest, name: string
       name: group ?? `worker-${index}`,
     })),
   };
+}
+
+/** Requires a cluster of the runner's file, if a policy names one. @throws CatalogError InvalidInput */
+export function requireRunnerCluster(rayClusters: readonly string[], name: string | undefined): void {
+  if (name === undefined || rayClusters.includes(name)) return;
+  throw new CatalogError("InvalidInput", `cluster: ${JSON.stringify(name)} is ${notOfRunner(rayClusters)}`);
+}
+
+function notOfRunner(rayClusters: readonly string[]): string {
+  return `not one of the runner's in TILTYARD_RAY_CLUSTERS: ${rayClusters.join(", ")}`;
 }
 
 function hasOverride(override: unknown): boolean {

@@ -179,6 +179,26 @@ describe("a table's policy", () => {
     ]);
   });
 
+  test("names only clusters in the runner's file", async () => {
+    const id = await createFilms(catalog);
+    const problem = 'cluster: "big" is not one of the runner\'s in TILTYARD_RAY_CLUSTERS: default';
+    for (const policy of [
+      { auto_compact: { small_fragments: 2, cluster: "big" } },
+      { auto_build_index: [{ column: "id", index_type: "BTREE", new_fragments: 1, cluster: "big" }] },
+      { auto_clean_up: { versions: 1, cluster: "big" } },
+    ])
+      expect((await put(id, policy)).error).toMatchObject({ status: 400, detail: problem });
+    expect((await put(id, { auto_compact: { small_fragments: 2, cluster: "default" } })).status).toBe(200);
+
+    const properties = JSON.stringify({ auto_clean_up: JSON.stringify({ versions: 1, cluster: "big" }) });
+    const created = [...id.slice(0, -1), "created"];
+    await catalog.call("createTable", { id: created, properties }, { body: arrowStream(films) });
+    await append(created, 1);
+    expect(await jobsOn(created)).toEqual([]);
+    const { problems } = (await catalog.call("describeTablePolicy", { id: created })).body;
+    expect(problems).toEqual([{ policy: "auto_clean_up", problem }]);
+  });
+
   test("opens a due job at the next time of its schedule", async () => {
     const id = await createFilms(catalog);
     const schedule = { cron: "0 3 1 1 *", time_zone: "Europe/Berlin" };

@@ -12,6 +12,7 @@ import {
 import { requireTable } from "../../domain/require.ts";
 import { makeAudited } from "../../domain/transaction.ts";
 import { indexedColumn } from "../../geneva/backfill.ts";
+import { requireRunnerCluster } from "../../geneva/definitions.ts";
 import { type Automation, listAutomations, listSourcesOf } from "../../store/automations.ts";
 import { setTableProperties } from "../../store/tables.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
@@ -20,8 +21,10 @@ const nothingToRefresh =
   "nothing is refreshed automatically: add a column with auto_backfill, create the view with auto_refresh, or ask the operator for TILTYARD_AUTO_REFRESH=on and add a column with auto_refresh_enabled";
 
 export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog, caller) => {
+  const { id, auto_compact, auto_build_index = [], auto_clean_up } = request;
+  for (const part of [auto_compact, ...auto_build_index, auto_clean_up])
+    requireRunnerCluster(catalog.rayClusters, part?.cluster);
   await requireColumns(request, catalog, caller);
-  const { id } = request;
   const given = Object.fromEntries(
     policyProperties.flatMap((name) => (request[name] === undefined ? [] : [[name, JSON.stringify(request[name])]])),
   );
