@@ -9,13 +9,13 @@ import {
 } from "@tiltyard/protocol";
 import { optionNamesOf } from "../jobs/parameters.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
-import { isAutomatic, manifestOfColumn } from "./virtual-column.ts";
+import { columnsFilledWith, isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
  * Validates a backfill request before the job runs. Without Lance's library, the job itself reports the problems.
  *
- * @returns The manifest of the column's function, which determines its environment, and whether new rows are filled
- * automatically; for a column of a Function only its binding.
+ * @returns The column of the job, which is the first of those that a function fills together; the manifest of the
+ * function, which determines its environment, and whether new rows are filled automatically; or the binding of a Function.
  * @throws CatalogError TableVersionNotFound, TableColumnNotFound; InvalidInput for a column that is not computed, an
  * invalid condition, and a limit that the column does not support.
  */
@@ -29,19 +29,21 @@ export async function checkBackfill(
     const { fields } = result;
     const metadata = requireComputed(fields, id, column);
     const { [functionBindingKey]: binding } = metadata;
-    if (binding !== undefined) return { binding, isAutomatic: false };
+    if (binding !== undefined) return { column, binding, isAutomatic: false };
     // A plan parses the condition without reading rows.
     if (where !== undefined) await rows.read("planFilter", { id, version, caller }, { filter: toExpression(where) });
     if (metadata.virtual_column !== "true") refuseLimits(request);
     requireSkip(request);
-    return { manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
+    const [first = column] = columnsFilledWith(fields, metadata);
+    return { column: first, manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {
     if (!hasKind(error, "Unsupported")) throw error;
-    return { isAutomatic: false };
+    return { column, isAutomatic: false };
   }
 }
 
 interface CheckedBackfill {
+  readonly column: string;
   readonly manifest?: string | undefined;
   readonly isAutomatic: boolean;
   readonly binding?: string | undefined;

@@ -157,6 +157,14 @@ export function isAutomatic(metadata: Readonly<Record<string, string>>): boolean
   return metadata[prefix] === "true" && metadata[autoBackfill] === "true";
 }
 
+/** Returns the columns that the same run of a function fills; none if it fills one column only. */
+export function columnsFilledWith(
+  fields: JsonArrowSchema["fields"],
+  { [group]: id }: Readonly<Record<string, string>>,
+): string[] {
+  return id === undefined ? [] : fields.flatMap(({ name, metadata }) => (metadata?.[group] === id && name) || []);
+}
+
 /**
  * Returns the columns that are filled automatically for new rows of any writer. Of columns that are filled together,
  * only the first is returned.

@@ -203,7 +203,7 @@ export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = a
   const stored = await checkBackfill(rows, { ...request, caller });
   const bound = stored.binding === undefined ? {} : await requireRefreshable(catalog, table, stored.binding, request);
   const named = await resolveNames(catalog, { ...request, caller });
-  const completed = { ...request, manifest: stored.manifest, ...bound, ...named };
+  const completed = { ...request, column: stored.column, manifest: stored.manifest, ...bound, ...named };
   const contract = contracts.alterTableBackfillColumns;
   const job_id = await openTableJob(catalog, { contract, request: completed, caller });
   // The catalog first learns about externally added columns here.

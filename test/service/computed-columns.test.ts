@@ -143,6 +143,18 @@ describe("a column that a function computes", () => {
     expect(fields.b?.metadata?.["virtual_column.udf"]).toBe(`_udfs/${sha}`);
   });
 
+  test("is filled by one job together with the other columns of its function", async () => {
+    const id = await createFilms(catalog);
+    const metadata = { "virtual_column.unpack_group": "g" };
+    const outputs = ["a", "b"].map((column) => ({ column, data_type: { type: "int64" }, metadata }));
+    await add(id, { name: "a", virtual_column: virtual(outputs) });
+    const backfill = async (column: string) =>
+      (await catalog.call("alterTableBackfillColumns", { id, column })).body.job_id;
+    const job_id = await backfill("b");
+    expect(await backfill("a")).toBe(job_id);
+    expect((await catalog.call("describeJob", { id: job_id.split("$") })).body.job.column).toBe("a");
+  });
+
   test("is refused with more than 4 MiB of metadata, because each output has a copy of the manifest", async () => {
     const id = await createFilms(catalog);
     const outputs = Array.from({ length: 50 }, (_, index) => ({ column: `c${index}`, data_type: { type: "int64" } }));
