@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { fold, namesOf } from "@tiltyard/lance-worker";
 import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { requireTable } from "../domain/require.ts";
 import type { TableChange } from "../domain/transaction.ts";
@@ -49,15 +50,26 @@ export async function openTableJob(deps: JobDeps, { contract, request, caller }:
   return openOnce(deps, job);
 }
 
-/** Requires that no job fills a column. @throws CatalogError TableNotFound, InvalidTableState */
-export async function requireNoOpenBackfill(store: Store, identifier: Identifier, column: string): Promise<void> {
+/**
+ * Requires that no job fills or indexes the columns of paths, because it would fail with the change of its column, or change
+ * another column of the same name.
+ *
+ * @throws CatalogError TableNotFound, InvalidTableState
+ */
+export async function requireNoOpenColumnJob(
+  store: Store,
+  identifier: Identifier,
+  paths: readonly string[],
+): Promise<void> {
   const { id } = await requireTable(store.read, identifier);
-  const open = (await findOpenJobs(store.read, id)).find((job) => job.column === column);
+  const columnOf = (path: string) => fold(namesOf(path)[0] ?? path);
+  const columns = new Set(paths.map(columnOf));
+  const open = (await findOpenJobs(store.read, id)).find(({ column }) => column && columns.has(columnOf(column)));
   if (open === undefined) return;
   const job = formatIdentifier([...open.namespace, open.id]);
   throw new CatalogError(
     "InvalidTableState",
-    `the column ${column} has the open job ${job}: wait for its end, or cancel it`,
+    `the column ${open.column} has the open job ${job}: wait for its end, or cancel it`,
   );
 }
 

@@ -5,6 +5,7 @@ import {
   contracts,
   type FunctionColumns,
   type Identifier,
+  mainBranch,
   type RequestOf,
   type remoteContracts,
 } from "@tiltyard/protocol";
@@ -12,14 +13,14 @@ import { refreshIntervalOf } from "../automation/auto-refresh.ts";
 import { prepareForNewRows } from "../automation/table-state.ts";
 import { openBranch } from "../commits/read.ts";
 import { automationOf } from "../domain/policy.ts";
-import { requireMain } from "../domain/require.ts";
+import { branchOf, requireMain } from "../domain/require.ts";
 import { bindFunction } from "../functions/binding.ts";
 import { requireRefreshable } from "../functions/refresh.ts";
 import { checkBackfill } from "../geneva/backfill.ts";
 import { ensureSystemNamespace, resolveNames } from "../geneva/definitions.ts";
 import { manifestOfColumn, replaceFunction, storeFunctions } from "../geneva/virtual-column.ts";
 import { requireNameable, requireRoom } from "../jobs/job.ts";
-import { openTableJob, requireNoOpenBackfill } from "../jobs/open-job.ts";
+import { openTableJob, requireNoOpenColumnJob } from "../jobs/open-job.ts";
 import { commitSchemaMetadata } from "../rows/schema-metadata.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
@@ -136,6 +137,8 @@ export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (
   const ofFunctions = request.alterations.filter(({ virtual_column }) => virtual_column !== undefined);
   if (ofFunctions.length === 0) {
     const change = { contract: contracts.alterTableAlterColumns, request, caller };
+    if (branchOf(request) === mainBranch)
+      await requireNoOpenColumnJob(catalog.store, request.id, pathsOf(request.alterations));
     const alterations = request.alterations.map(toChange);
     const { result, transaction } = await catalog.rows.change("alterColumns", change, { alterations });
     return { ...transaction, version: result.version };
@@ -145,13 +148,17 @@ export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (
   return replaceFunctions(request, catalog, caller);
 };
 
+function pathsOf(alterations: readonly Alteration[]): string[] {
+  return alterations.map(({ path }) => path);
+}
+
 /** All functions are replaced in one version. Their jobs open after it. */
 async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, rows } = catalog;
   requireMain(request);
   requireNameable(request.id);
   const { id, delimiter, alterations } = request;
-  for (const { path } of alterations) await requireNoOpenBackfill(store, id, path);
+  await requireNoOpenColumnJob(store, id, pathsOf(alterations));
   const replaced = [];
   for (const each of alterations) replaced.push(await replaceFunction(catalog, { ...request, caller }, each));
   const updates = replaced.map((each) => ({ ...each, replace: false }));
@@ -189,7 +196,8 @@ function toChange({ path, data_type, rename, nullable }: Alteration) {
   };
 }
 
-export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { rows }, caller) => {
+export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { store, rows }, caller) => {
+  if (branchOf(request) === mainBranch) await requireNoOpenColumnJob(store, request.id, request.columns);
   const change = { contract: contracts.alterTableDropColumns, request, caller };
   const { result, transaction } = await rows.change("dropColumns", change, { columns: request.columns });
   return { ...transaction, version: result.version };

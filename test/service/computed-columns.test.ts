@@ -155,6 +155,24 @@ describe("a column that a function computes", () => {
     expect((await catalog.call("describeJob", { id: job_id.split("$") })).body.job.column).toBe("a");
   });
 
+  test("is neither dropped nor changed while a job fills it, except on a branch", async () => {
+    const id = await createFilms(catalog);
+    await add(id, { name: "length", virtual_column: virtual([{ column: "length", data_type: { type: "int64" } }]) });
+    await catalog.call("createTableBranch", { id, name: "b" });
+    const { job_id } = (await catalog.call("alterTableBackfillColumns", { id, column: "length" })).body;
+    const rename = { path: "length", rename: "size" };
+    const alter = () => catalog.call("alterTableAlterColumns", { id, alterations: [rename] });
+    const drop = (more: object) => catalog.call("alterTableDropColumns", { id, columns: ["length"], ...more });
+    for (const change of [alter, drop])
+      expect((await change({})).error).toMatchObject({
+        status: 409,
+        detail: `the column length has the open job ${job_id}: wait for its end, or cancel it`,
+      });
+    expect((await drop({ branch: "b" })).status).toBe(200);
+    await catalog.call("cancelJob", { id: job_id.split("$") });
+    expect((await alter()).status).toBe(200);
+  });
+
   test("is refused with more than 4 MiB of metadata, because each output has a copy of the manifest", async () => {
     const id = await createFilms(catalog);
     const outputs = Array.from({ length: 50 }, (_, index) => ({ column: `c${index}`, data_type: { type: "int64" } }));
