@@ -50,6 +50,18 @@ describe("LanceDB's remote client", () => {
     expect(await describeJob()).toMatchObject({ ...shared, job_state: "DONE", result });
   });
 
+  test("counts no skipped rows of a function of Geneva among the assigned rows", async () => {
+    const { job_id } = await openJob();
+    await beginAttempt(catalog, job_id);
+    const progress = { rows_total: 5, rows_committed: 5, rows_skipped_on_error: 2 };
+    await finishAttempt(catalog, job_id, { status: "Succeeded", progress });
+    expect((await catalog.call("describeRemoteJob", { job_id })).body.result).toMatchObject({
+      rows_assigned: 3,
+      rows_failed: 2,
+      rows_remaining: 0,
+    });
+  });
+
   test("receives the reason of a failed job", async () => {
     const { job_id } = await openJob();
     await alter(job_id, set("reason", "ValueError: no such film"), setStatus("Failed"));

@@ -86,8 +86,9 @@ async function versionOf(session: Session, { id, objects, parameters }: JobRecor
 /** Returns the result of a job with 0 for unknown numbers, because the client requires every number. */
 function resultOf({ progress, result }: Job) {
   const { rows_committed = 0, rows_total = rows_committed, rows_skipped_on_error = 0 } = progress;
-  const { rows_assigned = rows_committed, source_version = 0, published_version } = result;
   const { rows_failed = rows_skipped_on_error, rows_remaining = rows_total - rows_committed } = result;
+  // Geneva also commits the rows that it skips.
+  const { rows_assigned = Math.max(0, rows_committed - rows_failed), source_version = 0, published_version } = result;
   return { rows_assigned, rows_failed, rows_remaining, source_version, published_version };
 }
 
