@@ -1,4 +1,5 @@
 import { JsonArrowDataType } from "./arrow.ts";
+import { jsonOrUndefined } from "./json.ts";
 
 /** The types of values that Functions can have in LanceDB's clients. */
 const plain: readonly string[] = [
@@ -26,12 +27,8 @@ export function parseFunctionType(text: string, depth = 1): JsonArrowDataType | 
 }
 
 function parseJson(text: string): JsonArrowDataType | undefined {
-  try {
-    const parsed = JsonArrowDataType.safeParse(JSON.parse(text));
-    return parsed.success ? known(parsed.data, 1) : undefined;
-  } catch {
-    return undefined;
-  }
+  const { data } = JsonArrowDataType.safeParse(jsonOrUndefined(text));
+  return data && known(data, 1);
 }
 
 /** Returns a type whose parts all are types of Functions; undefined for others. */

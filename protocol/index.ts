@@ -22,6 +22,7 @@ export { formatFields, formatSignature, functionBindingKey } from "./function-te
 export { parseFunctionType } from "./function-type.ts";
 export * from "./http-request.ts";
 export * from "./identifier.ts";
+export { jsonOrUndefined } from "./json.ts";
 export * from "./management/contracts.ts";
 export { catalogPrincipal, jobPrefix, KeyOwner, PrincipalName, tokenPrefix } from "./management/fields.ts";
 export type { Job, JobSummary } from "./management/job.ts";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOrUndefined } from "./json.ts";
 
 const texts = z.array(z.string()).nullish();
 const path = z.string().nullish();
@@ -47,12 +48,8 @@ export function parseManifest(text: string, refuse: (problem: string) => never):
 }
 
 function parse(text: string, refuse: (problem: string) => never): Manifest {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    return refuse("is not JSON");
-  }
+  const content = jsonOrUndefined(text);
+  if (content === undefined) return refuse("is not JSON");
   const { data, error } = Manifest.safeParse(content);
   return data ?? refuse((error?.issues ?? []).map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
 }

@@ -19,20 +19,15 @@ import {
   TableProperties,
   word,
 } from "../fields.ts";
+import { jsonOrUndefined } from "../json.ts";
 
 const transaction_id = z.string().optional();
 
 /** A map of texts in a query parameter, as JSON. */
 const queryMap = (schema: typeof Properties) =>
   text(characters.path)
-    .transform((given, context): unknown => {
-      try {
-        return JSON.parse(given);
-      } catch {
-        context.addIssue({ code: "custom", message: "must be JSON" });
-        return z.NEVER;
-      }
-    })
+    .transform(jsonOrUndefined)
+    .refine((value) => value !== undefined, "must be JSON")
     .pipe(schema)
     .meta(shownAs({ type: "string" }));
 

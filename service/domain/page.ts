@@ -1,6 +1,5 @@
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, jsonOrUndefined } from "@tiltyard/protocol";
 import { z } from "zod";
-import { jsonOrUndefined } from "./request-fields.ts";
 
 /** The default maximum number of items of a page. */
 const pageSizeMax = 1000;

@@ -1,4 +1,4 @@
-import { CatalogError, documentationPage, TablePolicy } from "@tiltyard/protocol";
+import { CatalogError, documentationPage, jsonOrUndefined, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
 import {
   type Automation,
@@ -10,7 +10,6 @@ import {
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { noteTask } from "../store/tasks.ts";
-import { jsonOrUndefined } from "./request-fields.ts";
 import type { Caller } from "./transaction.ts";
 
 const Policy = z.object(TablePolicy);

@@ -93,15 +93,6 @@ export function invalidInput<Problem>(problems: readonly Problem[], describe: (p
   return new CatalogError("InvalidInput", [...reported, ...(rest > 0 ? [`and ${rest} more`] : [])].join("; "));
 }
 
-/** Parses a text that may be no JSON; undefined then. */
-export function jsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns a value of a request as JSON. @throws CatalogError InvalidInput for one that nests deeper than the stack allows. */
 export function jsonOf(value: unknown, field: string): string {
   try {

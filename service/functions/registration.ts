@@ -5,12 +5,12 @@ import {
   type FunctionDefinition,
   type FunctionField,
   inDatabase,
+  jsonOrUndefined,
   parseFunctionType,
   type RemoteContracts,
   type RequestOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
-import { jsonOrUndefined } from "../domain/request-fields.ts";
 import { problemOfEntryPoint } from "./entry-point.ts";
 
 type Request = RequestOf<RemoteContracts["createFunction"]>;

@@ -4,13 +4,14 @@ import {
   contracts,
   formatIdentifier,
   type Identifier,
+  jsonOrUndefined,
   parseManifest,
   systemNamespaceOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
-import { jsonOf, jsonOrUndefined } from "../domain/request-fields.ts";
+import { jsonOf } from "../domain/request-fields.ts";
 import { catalogCaller, type Origin, prepareAudit } from "../domain/transaction.ts";
 import type { Reader } from "../rows/reader.ts";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";

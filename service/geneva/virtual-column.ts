@@ -1,9 +1,14 @@
 import { hash } from "node:crypto";
 import { columnsAsStream, namesOf } from "@tiltyard/lance-worker";
-import { CatalogError, type contracts, type JsonArrowSchema, type RequestOf } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  type contracts,
+  type JsonArrowSchema,
+  jsonOrUndefined,
+  type RequestOf,
+} from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitDeps } from "../commits/deps.ts";
-import { jsonOrUndefined } from "../domain/request-fields.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Reader, VersionRequest } from "../rows/reader.ts";
 import { runnable } from "./definitions.ts";
