@@ -124,6 +124,8 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
     const { job_id } = await call("retryJob", { id, failed_rows });
     goTo("job", job_id.split(delimiterFor(id)));
   }
+  // No runner executes such a job, so a pause or a further job would have no effect.
+  const isOfClient = job.operation === "OpenJob";
   const hasFailedRows = (job.progress.rows_skipped_on_error ?? 0) > 0;
   const heading = useRef<HTMLHeadingElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -133,7 +135,7 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
   });
   const action = isOpen(job) ? (
     <>
-      {job.operation !== "OpenJob" && (
+      {!isOfClient && (
         <button type="button" class="outline" onClick={() => run(pauseOrResume)}>
           {isPaused ? "Resume" : "Pause"}
         </button>
@@ -144,12 +146,12 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
     </>
   ) : (
     <>
-      {hasFailedRows && (
+      {!isOfClient && hasFailedRows && (
         <button type="button" class="outline" onClick={() => run(() => retry(true))}>
           Try the failed rows again
         </button>
       )}
-      {job.status !== "Succeeded" && (
+      {!isOfClient && job.status !== "Succeeded" && (
         <button key="retry" ref={button} type="button" onClick={() => run(retry)}>
           Try again
         </button>
@@ -181,7 +183,7 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
           <Hint>{isOpen(job) ? "The job has printed nothing yet." : "The job has printed nothing."}</Hint>
         )}
       </Section>
-      {job.operation !== "OpenJob" && (
+      {!isOfClient && (
         <>
           <Attempts job={job} query={query} />
           <FailedRows id={id} job={job} />

@@ -824,6 +824,16 @@ describe("jobs", () => {
     expect(await page.getByRole("button", { name: /Fill/ }).count()).toBe(0);
   });
 
+  test("are canceled but not opened again if a client executes them", async () => {
+    const { job_id } = (await catalog.call("openJob", { id: await createScenes("clients-own") })).body;
+    const { page } = await signedIn();
+    await visit(page, `job/${job_id.split("$").join("/")}`);
+    await page.getByRole("button", { name: "Cancel the job" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the job" }).click();
+    await page.getByText("Canceled", { exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: /Cancel|Pause|Try again/ }).count()).toBe(0);
+  });
+
   test("show their attempts with output, the failing rows with tracebacks, and the throughput", async () => {
     const job = await openJob(await createScenes("troubled"));
     await job.begin({ ray_job: "attempt-1" });
