@@ -8,7 +8,7 @@ import {
   type Identifier,
 } from "@tiltyard/protocol";
 import { optionNamesOf } from "../jobs/parameters.ts";
-import type { Reader, VersionRequest } from "../rows/reader.ts";
+import type { Reader, ReadRequest } from "../rows/reader.ts";
 import { columnsFilledWith, isAutomatic, manifestOfColumn } from "./virtual-column.ts";
 
 /**
@@ -49,7 +49,7 @@ interface CheckedBackfill {
   readonly binding?: string | undefined;
 }
 
-interface ColumnRequest extends Pick<VersionRequest, "id" | "caller"> {
+interface ColumnRequest extends Pick<ReadRequest, "id" | "caller"> {
   readonly column: string;
 }
 

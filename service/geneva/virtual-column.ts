@@ -10,7 +10,7 @@ import {
 import { z } from "zod";
 import type { CommitDeps } from "../commits/deps.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Reader, VersionRequest } from "../rows/reader.ts";
+import type { Reader, ReadRequest } from "../rows/reader.ts";
 import { runnable } from "./definitions.ts";
 
 type NewColumn = RequestOf<typeof contracts.alterTableAddColumns>["new_columns"][number];
@@ -43,7 +43,7 @@ interface StoredUdf {
  */
 export async function storeFunctions(
   deps: CommitDeps & { readonly rows: Reader },
-  at: VersionRequest,
+  at: ReadRequest,
   columns: readonly VirtualColumn[],
 ): Promise<ReadableStream<Uint8Array>> {
   const { result: schema } = await deps.rows.read("schema", at, {});
@@ -72,7 +72,7 @@ type Alteration = RequestOf<typeof contracts.alterTableAlterColumns>["alteration
  */
 export async function replaceFunction(
   deps: CommitDeps & { readonly rows: Reader },
-  at: VersionRequest,
+  at: ReadRequest,
   { path, virtual_column }: Pick<Alteration, "path" | "virtual_column">,
 ) {
   const { result: schema } = await deps.rows.read("schema", at, {});
@@ -93,7 +93,7 @@ export async function replaceFunction(
   return { path, metadata: replaced };
 }
 
-async function store(deps: CommitDeps, { id }: VersionRequest, { path, content }: StoredUdf): Promise<void> {
+async function store(deps: CommitDeps, { id }: ReadRequest, { path, content }: StoredUdf): Promise<void> {
   const { location } = await requireTable(deps.store.read, id);
   await (await deps.storage.at(location)).create(`${location.path}/${path}`, content);
 }

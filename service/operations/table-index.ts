@@ -3,7 +3,7 @@ import { type AnyContract, CatalogError, contracts, hasKind } from "@tiltyard/pr
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { keyText, readPage } from "../domain/page.ts";
 import { indicesOf, type ManifestIndex } from "../lance/indices.ts";
-import type { VersionRequest } from "../rows/reader.ts";
+import type { ReadRequest } from "../rows/reader.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
 export const createTableIndex: Handler<"createTableIndex"> = (request, catalog, caller) =>
@@ -55,7 +55,7 @@ export const listTableIndices: Handler<"listTableIndices"> = async (request, cat
 };
 
 /** Returns the indices of the manifest; none for a manifest that this catalog cannot read. */
-export async function recordedIndices(catalog: Catalog, at: VersionRequest): Promise<readonly ManifestIndex[]> {
+export async function recordedIndices(catalog: Catalog, at: ReadRequest): Promise<readonly ManifestIndex[]> {
   const opened = await openBranch(catalog, at);
   const record = await requireVersion(catalog, opened, at.version);
   try {
@@ -66,7 +66,7 @@ export async function recordedIndices(catalog: Catalog, at: VersionRequest): Pro
   }
 }
 
-async function withStats(rows: Catalog["rows"], at: VersionRequest, index: ManifestIndex | undefined) {
+async function withStats(rows: Catalog["rows"], at: ReadRequest, index: ManifestIndex | undefined) {
   if (index === undefined) throw new Error("an index is in the list of the library or in the manifest");
   const { name, uuid, columns, typeUrl, segments } = index;
   const { result: stats } = await rows.read("indexStats", at, { name });

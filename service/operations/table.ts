@@ -20,7 +20,7 @@ import { branchOf, requireFreeName, requireTable } from "../domain/require.ts";
 import { makeAudited, prepareAudit, type TableChange } from "../domain/transaction.ts";
 import { requireNoOpenJob } from "../jobs/job.ts";
 import { versionAsked } from "../refs/tags.ts";
-import type { VersionRequest } from "../rows/reader.ts";
+import type { ReadRequest } from "../rows/reader.ts";
 import type { Location } from "../storage/location.ts";
 import type { Session } from "../store/store.ts";
 import { findTable, renameTable as rename, type TableRecord } from "../store/tables.ts";
@@ -139,7 +139,7 @@ async function vendCredentials(
 }
 
 /** Returns the fields that need the dataset. A table that is only declared has none of them. */
-async function detailsOf({ rows }: Catalog, at: VersionRequest) {
+async function detailsOf({ rows }: Catalog, at: ReadRequest) {
   const { version, result } = await rows.read("details", at, {});
   const { schema, summary } = result;
   return {

@@ -31,7 +31,7 @@ export interface Reader {
   /** @throws CatalogError TableNotFound, TableBranchNotFound, TableVersionNotFound, PermissionDenied, Unsupported */
   read<Name extends keyof ReadOperations>(
     name: Name,
-    at: VersionRequest,
+    at: ReadRequest,
     args: ArgsOf<ReadOperations[Name]>,
   ): Promise<ReadResult<ResultOf<ReadOperations[Name]>>>;
   readUnrecorded<Name extends keyof ReadOperations>(
@@ -40,10 +40,10 @@ export interface Reader {
     args: ArgsOf<ReadOperations[Name]>,
   ): Promise<ResultOf<ReadOperations[Name]>>;
   /** Runs a query on one version. @returns Its rows as an Arrow IPC file. */
-  query(at: VersionRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
+  query(at: ReadRequest, query: RowsQuery): Promise<ReadableStream<Uint8Array>>;
 }
 
-export interface VersionRequest {
+export interface ReadRequest {
   readonly id: Identifier;
   readonly branch?: string | undefined;
   readonly version?: number | undefined;
@@ -88,7 +88,7 @@ export function createReader(deps: RowsDeps): Reader & Disposable {
   /** Sends a call. @param receive Reads the response. */
   async function send<Result>(
     operation: Call["operation"],
-    at: VersionRequest,
+    at: ReadRequest,
     args: unknown,
     receive: (response: IncomingMessage, child: WatchedChild) => Promise<Attempt<Result>>,
   ): Promise<ReadResult<Result>> {

@@ -122,13 +122,13 @@ type Name = ReturnType<typeof nameOf>;
 export async function listTables(session: Session, namespace: Identifier, after: string, page: TablePage) {
   const path = toPath(namespace);
   const first = { namespace: path, name: after };
-  const rows = await readPage(session, page, first, ({ name }) => sql`namespace = ${path} and name > ${name}`);
+  const rows = await readNames(session, page, first, ({ name }) => sql`namespace = ${path} and name > ${name}`);
   return rows.map(({ name }) => name);
 }
 
 /** Lists the identifiers of all tables that follow `after`; `[]` for the first page. */
 export async function listAllTables(session: Session, after: Identifier, page: TablePage): Promise<Identifier[]> {
-  const rows = await readPage(
+  const rows = await readNames(
     session,
     page,
     nameOf(after),
@@ -140,8 +140,8 @@ export async function listAllTables(session: Session, after: Identifier, page: T
 /** The maximum number of tables whose versions one statement looks up, which takes some milliseconds. */
 const lookedUpMax = 2_000;
 
-/** Reads a page of tables, without declared ones in steps. @param following Selects the tables that follow one. */
-async function readPage(
+/** Reads the names of a page of tables, without declared ones in steps. @param following Selects the tables that follow one. */
+async function readNames(
   { db }: Session,
   { limit, includeDeclared }: TablePage,
   first: Name,

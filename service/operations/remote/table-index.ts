@@ -1,5 +1,5 @@
 import { CatalogError } from "@tiltyard/protocol";
-import type { VersionRequest } from "../../rows/reader.ts";
+import type { ReadRequest } from "../../rows/reader.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 import { createTableIndex } from "../table-index.ts";
 
@@ -27,7 +27,7 @@ export const getRteStats: Handler<"getRteStats"> = withoutLsm({ rte_stats: null 
 
 /** Returns a handler for tables without rows in Lance's MemWAL, which queries would miss. Rejects others. */
 function withoutLsm<Response>(response: Response) {
-  return async (request: Omit<VersionRequest, "caller">, { rows }: Catalog, caller: AuthorizedCaller) => {
+  return async (request: Omit<ReadRequest, "caller">, { rows }: Catalog, caller: AuthorizedCaller) => {
     const { result: hasLsm } = await rows.read("hasLsm", { ...request, caller }, {});
     if (hasLsm)
       throw new CatalogError("Unsupported", "the table has an LSM write spec, which this catalog does not support");
