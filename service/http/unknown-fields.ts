@@ -17,6 +17,8 @@ const limiting: readonly (readonly string[])[] = [
   ["predicate", "filter", "where", "condition", "only_if", "when", "sql"],
   ["branch", "branch_name", "ref"],
   ["version", "at_version", "version_number"],
+  // The order decides which rows are the first ones.
+  ["order_by", "sort", "sort_by"],
   ["dry_run", "preview", "validate_only", "simulate"],
 ];
 

@@ -28,6 +28,7 @@ describe("an unknown field that would limit the effect", () => {
     ["deleteFromTable", { filter: "id = 2" }, "filter: no such field; did you mean predicate?"],
     ["dropTable", { branch: "side" }, /^branch: .* would ignore it/],
     ["queryTable", { k: 1, where: "id = 2" }, "where: no such field; did you mean filter?"],
+    ["queryTable", { k: 1, order_by: [{ column_name: "id" }] }, /^order_by: .* would ignore it/],
     ["explainTableQueryPlan", { query: { k: 1, filtr: "" } }, "query.filtr: no such field; did you mean filter?"],
     ["alterTableAddColumns", { new_columns: [{ name: "a", expresion: "1" }] }, /^new_columns.expresion: .*expression/],
     ["createTableIndex", { column: "id", index_type: "BTREE", colum: "x" }, /colum: .*did you mean column\?/],
