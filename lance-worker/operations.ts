@@ -52,7 +52,7 @@ const readOperations: Implementation<ReadOperations> = {
 };
 
 const changeOperations: Implementation<ChangeOperations> = {
-  write: (dataset, { mode }, rows) => writeRows(dataset, rows, mode),
+  write: (dataset, request, rows) => writeRows(dataset, rows, request),
   merge: async (dataset, request, rows) => {
     const file = await readOneFile(rows);
     requireNoValues(dataset.computed, file);

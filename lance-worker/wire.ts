@@ -78,7 +78,7 @@ export interface ReadOperations {
 
 /** The operations that commit versions. */
 export interface ChangeOperations {
-  readonly write: Operation<{ readonly mode: "append" | "overwrite" }, Written>;
+  readonly write: Operation<WriteRequest, Written>;
   readonly merge: Operation<MergeRequest, Merged>;
   readonly update: Operation<UpdateRequest, { readonly rowsUpdated: number; readonly version: number }>;
   readonly delete: Operation<{ readonly predicate: Expression }, { readonly numDeletedRows: number } & NewVersion>;
@@ -145,6 +145,12 @@ export interface RecordsOfOthers {
   readonly columns: readonly string[];
   /** The digest of the types of the columns and of the rows, which does not depend on their order or their files. */
   readonly digest: string;
+}
+
+export interface WriteRequest {
+  readonly mode: "append" | "overwrite";
+  /** The paths of the fields that a merge into an empty table matches, which the rows must have. */
+  readonly on?: readonly string[];
 }
 
 /** The result of writing a stream of rows. */

@@ -1,11 +1,13 @@
 import { CatalogError } from "@tiltyard/protocol";
+import { readSchema } from "./arrow/arrow-schema.ts";
 import { withEmptyBatch } from "./arrow/empty-batch.ts";
 import { convertLegacyBlobs } from "./arrow/legacy-blobs.ts";
 import { type ByteReader, fileBytes } from "./arrow/message-stream.ts";
 import { splitStream } from "./arrow/split-stream.ts";
 import { requireNoValues } from "./computed-column.ts";
+import { findField } from "./field-path.ts";
 import type { OpenTable } from "./open-table.ts";
-import type { Written } from "./wire.ts";
+import type { WriteRequest, Written } from "./wire.ts";
 
 /**
  * Writes the rows of an Arrow stream into a table. Rows that fit into one file are one commit, which the library
@@ -13,18 +15,19 @@ import type { Written } from "./wire.ts";
  * at once, so that no reader sees a part as the latest version. Publishing fails if another writer has committed
  * meanwhile.
  *
- * @throws CatalogError InvalidInput, PayloadTooLarge
+ * @throws CatalogError InvalidInput, PayloadTooLarge, TableColumnNotFound
  */
 export async function writeRows(
   dataset: OpenTable,
   reader: ByteReader,
-  mode: "append" | "overwrite",
+  { mode, on = [] }: WriteRequest,
 ): Promise<Written> {
   let rows = 0;
   let files = 0;
   let version = 0;
   for await (const part of splitStream(reader)) {
     requireNoValues(dataset.computed, part.file);
+    requireFields(part.file, on);
     const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
     const columns = hasNewColumns ? convertLegacyBlobs(part.file) : undefined;
     const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];
@@ -41,6 +44,13 @@ export async function writeRows(
     }
   }
   return { rows, version };
+}
+
+function requireFields(file: Buffer, paths: readonly string[]): void {
+  if (paths.length === 0) return;
+  const { fields } = readSchema(file);
+  const missing = paths.find((path) => findField(fields, path) === undefined);
+  if (missing !== undefined) throw new CatalogError("TableColumnNotFound", `on: the rows have no field ${missing}`);
 }
 
 /**

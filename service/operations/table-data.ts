@@ -93,7 +93,8 @@ async function merge(request: MergeRequest, catalog: Catalog, caller: Authorized
   const sent = { rows: caller.body };
   const table = await requireTable(store.read, request.id);
   if (await isUnwritten(catalog, table, request)) {
-    const { result, transaction } = await rows.change("write", change, { mode: "append" }, { ...sent, empty: table });
+    const first = { mode: "append", on: request.on } as const;
+    const { result, transaction } = await rows.change("write", change, first, { ...sent, empty: table });
     const none = { num_updated_rows: 0, num_deleted_rows: 0, num_attempts: 1 };
     return { ...transaction, ...none, num_inserted_rows: result.rows, num_rows: result.rows, version: result.version };
   }

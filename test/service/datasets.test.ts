@@ -180,6 +180,19 @@ describe("the rows of a table", () => {
     expect(none.error).toMatchObject({ status: 400, detail: expect.stringContaining("on: ") });
   });
 
+  test("are refused by the first merge into a declared table if they lack its key", async () => {
+    const { id } = await declareTable(catalog);
+    const merge = (key: string) =>
+      catalog.call("mergeInsertIntoTable", { id, on: [key], when_not_matched_insert_all: true }, { body });
+    const body = arrowStream(films);
+    expect((await merge("film_id")).error).toMatchObject({
+      status: 404,
+      code: 12,
+      detail: expect.stringContaining("film_id"),
+    });
+    expect((await merge("`id`")).body).toMatchObject({ num_inserted_rows: films.length, version: 1 });
+  });
+
   test("creates, inserts, merges, updates and deletes rows, each in its own version", async () => {
     const id = await createFilms(catalog);
     const inserted = await catalog.call("insertIntoTable", { id }, { body: arrowStream([{ id: 4, title: "Mirror" }]) });
