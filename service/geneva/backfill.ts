@@ -9,15 +9,15 @@ import {
 } from "@tiltyard/protocol";
 import { optionNamesOf } from "../jobs/parameters.ts";
 import type { Reader, ReadRequest } from "../rows/reader.ts";
-import { columnsFilledWith, isAutomatic, manifestOfColumn } from "./virtual-column.ts";
+import { columnsFilledWith, isAutomatic, manifestOfColumn, requireFillable } from "./virtual-column.ts";
 
 /**
  * Validates a backfill request before the job runs. Without Lance's library, the job itself reports the problems.
  *
  * @returns The column of the job, which is the first of those that a function fills together; the manifest of the
  * function, which determines its environment, and whether new rows are filled automatically; or the binding of a Function.
- * @throws CatalogError TableVersionNotFound, TableColumnNotFound; InvalidInput for a column that is not computed, an
- * invalid condition, and a limit that the column does not support.
+ * @throws CatalogError TableVersionNotFound, TableColumnNotFound; InvalidInput for a column that is not computed or that
+ * Geneva cannot fill, an invalid condition, and a limit that the column does not support.
  */
 export async function checkBackfill(
   rows: Reader,
@@ -32,7 +32,8 @@ export async function checkBackfill(
     if (binding !== undefined) return { column, binding, isAutomatic: false };
     // A plan parses the condition without reading rows.
     if (where !== undefined) await rows.read("planFilter", { id, version, caller }, { filter: toExpression(where) });
-    if (metadata.virtual_column !== "true") refuseLimits(request);
+    if (metadata.virtual_column === "true") requireFillable(column);
+    else refuseLimits(request);
     requireSkip(request);
     const [first = column] = columnsFilledWith(fields, metadata);
     return { column: first, manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };

@@ -23,6 +23,8 @@ export const manifestOfColumn = `${prefix}.manifest`;
 /** The metadata keys that enable automatic jobs for new rows, and that group the columns which a function fills together. */
 const autoBackfill = `${prefix}.auto_backfill`;
 const group = `${prefix}.unpack_group`;
+/** The names of columns that Geneva fills. In a column of another name, it erases the values of rows that it does not compute. */
+const fillable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** The only backend of Geneva, and the required part of its payload. */
 const genevaBackend = "DockerUDFSpecV1";
 const GenevaPayload = z.object({ udf_pickle: z.base64().min(1) });
@@ -79,6 +81,7 @@ export async function replaceFunction(
   const { metadata } = schema.fields.find(({ name }) => name === path) ?? {};
   if (metadata?.[prefix] !== "true" || metadata[group] !== undefined)
     throw invalid(`${path} has no function, or shares it with other columns: drop the column and add it again`);
+  requireFillable(path);
   if (virtual_column === undefined) throw invalid("is missing");
   const { udf, udf_name, input_columns, ...more } = virtual_column;
   if (udf === undefined || udf_name === undefined || input_columns === undefined)
@@ -96,6 +99,15 @@ export async function replaceFunction(
 async function store(deps: CommitDeps, { id }: ReadRequest, { path, content }: StoredUdf): Promise<void> {
   const { location } = await requireTable(deps.store.read, id);
   await (await deps.storage.at(location)).create(`${location.path}/${path}`, content);
+}
+
+/** Requires a column that Geneva can fill without a loss of values. @throws CatalogError InvalidInput */
+export function requireFillable(column: string): void {
+  if (!fillable.test(column))
+    throw new CatalogError(
+      "InvalidInput",
+      `column: Geneva loses values of a column with the name ${column}: rename it, with the letters A to Z, digits and _ only`,
+    );
 }
 
 /** Decodes a function. @throws CatalogError InvalidInput if no job could run it. */
@@ -119,6 +131,7 @@ function virtualFields(
 ): JsonArrowSchema["fields"] {
   requireInputs(virtual, present);
   if (virtual.outputs.length === 0) throw invalid("outputs: must have at least one output");
+  for (const { column } of virtual.outputs) requireFillable(column);
   const shared = metadataOf(virtual, udf);
   return virtual.outputs.map(({ column, data_type, metadata }) => ({
     name: column,

@@ -173,6 +173,23 @@ describe("a column that a function computes", () => {
     expect((await alter()).status).toBe(200);
   });
 
+  test("is refused with a name in which Geneva would erase values, also if it was renamed to it", async () => {
+    const id = await createFilms(catalog);
+    const outputOf = (column: string) => ({ column, data_type: { type: "int64" } });
+    const refused = {
+      status: 400,
+      detail: expect.stringContaining("rename it, with the letters A to Z, digits and _"),
+    };
+    for (const column of ["clip-embedding", "höhe", "2d"])
+      expect((await add(id, { name: column, virtual_column: virtual([outputOf(column)]) })).error).toMatchObject(
+        refused,
+      );
+    await add(id, { name: "length", virtual_column: virtual([outputOf("length")]) });
+    const rename = { path: "length", rename: "höhe" };
+    expect((await catalog.call("alterTableAlterColumns", { id, alterations: [rename] })).status).toBe(200);
+    expect((await catalog.call("alterTableBackfillColumns", { id, column: "höhe" })).error).toMatchObject(refused);
+  });
+
   test("is refused with more than 4 MiB of metadata, because each output has a copy of the manifest", async () => {
     const id = await createFilms(catalog);
     const outputs = Array.from({ length: 50 }, (_, index) => ({ column: `c${index}`, data_type: { type: "int64" } }));
