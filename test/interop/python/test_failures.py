@@ -4,6 +4,8 @@ import functools
 import json
 import os
 import re
+import sys
+import types
 import urllib.error
 
 import geneva
@@ -83,6 +85,15 @@ def functions() -> dict[str, UDF]:
 
         return tiltyard_no_such_package.length(title)
 
+    # Like a file next to the program that adds the column: pickles refer to it by its name.
+    module = types.ModuleType("tiltyard_own_module")
+    sys.modules[module.__name__] = module
+    module.length = len  # type: ignore[attr-defined]
+
+    @number()
+    def needs_a_module_of_its_own(title: str) -> int:
+        return module.length(title)
+
     @number()
     def length(title: str) -> int:
         return len(title)
@@ -105,6 +116,7 @@ REASONS = {
     "exits": r"4 of 40 rows ended their process, more than 3. Does the function exit",
     "is_killed": r"4 of 40 rows ended their process, more than 3. Does the function exit",
     "allocates_too_much": r"MemoryError",
+    "needs_a_module_of_its_own": r"needs the module tiltyard_own_module, which Ray does not have: add it to py_modules",
     "imports_a_missing_package": r"ModuleNotFoundError: No module named 'tiltyard_no_such_package'",
 }
 

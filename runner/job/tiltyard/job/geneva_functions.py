@@ -25,6 +25,18 @@ def function_of_column(table: Any, column: str) -> Any | None:
     return table._conn._packager.unmarshal(fetch_udf(table, column))
 
 
+def missing_module(table: Any, column: str) -> str | None:
+    """Returns the module that this process lacks to read the function of a column."""
+    from geneva.runners.ray.pipeline import fetch_udf
+    from ray import cloudpickle
+
+    try:
+        cloudpickle.loads(table._conn._packager.backend(fetch_udf(table, column)).udf_pickle)
+    except ModuleNotFoundError as error:
+        return error.name
+    return None
+
+
 def require_workers_for_view(table: Any) -> None:
     """Checks a view like a column. A view has a function that creates its rows, functions that fill its columns, or
     none."""

@@ -19,12 +19,13 @@ from tiltyard.job.geneva_failed_rows import failed_rows
 from tiltyard.job.geneva_functions import (
     accept_functions_of_batches,
     function_of_column,
+    missing_module,
     require_workers_for_column,
     require_workers_for_view,
 )
 from tiltyard.job.geneva_resume import checkpoint_size_max, commit_granularity, filter_of_rest
 from tiltyard.job.geneva_table import open_with_geneva
-from tiltyard.job.job import Job, Report, Result
+from tiltyard.job.job import Job, JobError, Report, Result
 
 POLL_SECONDS = 1.0
 # The time for the counters at the end, which are the progress of the finished job.
@@ -57,6 +58,8 @@ AUTOSCALES = "TILTYARD_RAY_AUTOSCALES"
 CONCURRENCY = 8
 DRIVER_CPUS = 1
 REFUSED_ADMISSION = "ResourcesUnavailableError"
+# The text of Geneva's error for a function whose modules are missing. It does not name them.
+UNREADABLE_FUNCTION = "Failed to unmarshal UDF"
 
 # The fields of AlterTableBackfillColumns that are equally named parameters of Geneva's backfill. `cluster` and
 # `manifest` are for the runner.
@@ -129,6 +132,10 @@ def backfill(job: Job, report: Report) -> Result:
 
     try:
         _run_fitted(run, arguments)
+    except Exception as error:
+        if function is None and UNREADABLE_FUNCTION in str(error):
+            raise _unreadable(table, parameters["column"]) from error
+        raise
     finally:
         name_table_in_errors(job)
     table.checkout_latest()
@@ -148,6 +155,13 @@ def refresh(job: Job, report: Report) -> Result:
     rows = table.count_rows()
     report(rows, rows)
     return {"source_version": source_version, "published_version": table.version}
+
+
+def _unreadable(table: Any, column: str) -> JobError:
+    return JobError(
+        f"the function of {column} needs the module {missing_module(table, column)}, which Ray does not have: add it "
+        "to py_modules or pip of a manifest, or define all of the function in the notebook or script that adds it"
+    )
 
 
 @contextlib.contextmanager
