@@ -110,6 +110,20 @@ def test_a_rest_call_fills_a_udf_column_except_for_the_rows_whose_errors_are_rec
     assert values(catalog, films, "even_length") == [lengths[number] for number in sorted(lengths)]
 
 
+def test_a_job_counts_the_rows_that_it_computes_and_not_the_others_of_their_fragments(catalog, runner, films):
+    open_with_geneva(catalog, films).add_columns({"title_length": udfs()["title_length"]})
+
+    def rows_of(**fields) -> int:
+        found = ended(catalog, runner, backfill(catalog, films, "title_length", **fields))
+        assert (found["status"], found.get("reason")) == ("Succeeded", None)
+        assert found["progress"]["rows_committed"] == found["progress"]["rows_total"]
+        return found["progress"]["rows_total"]
+
+    assert rows_of(where="id < 15") == 15
+    assert rows_of() == ROWS - 15
+    assert values(catalog, films, "title_length") == [len(f"Film {number}") for number in range(ROWS)]
+
+
 def test_a_function_that_returns_too_few_values_fails_its_job(catalog, runner, films):
     @geneva.udf(data_type=pa.string())
     def short(title: pa.Array) -> pa.Array:

@@ -23,7 +23,7 @@ from tiltyard.job.geneva_functions import (
     require_workers_for_column,
     require_workers_for_view,
 )
-from tiltyard.job.geneva_resume import checkpoint_size_max, commit_granularity, filter_of_rest
+from tiltyard.job.geneva_resume import checkpoint_size_max, commit_granularity, rows_of_backfill
 from tiltyard.job.geneva_table import open_with_geneva
 from tiltyard.job.job import Job, JobError, Report, Result
 
@@ -48,6 +48,8 @@ COUNTERS = {
     "commit_time_ms": "commit_millis",
     "commit_conflict_retries": "commit_retries",
 }
+# Geneva's counters of the rows of whole fragments.
+ROW_COUNTERS = ("rows_checkpointed", "rows_ready_for_commit", "rows_committed")
 # The memory that Geneva reserves for an applier whose UDF specifies none.
 APPLIER_MEMORY_BYTES = 4 * 2**30
 APPLIER_MEMORY = "JOB__APPLIER_DEFAULT_MEMORY_BYTES"
@@ -101,7 +103,8 @@ def backfill(job: Job, report: Report) -> Result:
     if failed is not None and failed.rows == 0:
         return {**failed.result, "source_version": source_version}
     where = parameters.get("where") if failed is None else failed.where
-    where = where or filter_of_rest(table, parameters["column"])
+    version = arguments.get("read_version", source_version)
+    where, selected = rows_of_backfill(table, parameters["column"], version, where)
     if where is not None:
         arguments["where"] = where
     arguments.setdefault("commit_granularity", commit_granularity(table))
@@ -122,7 +125,7 @@ def backfill(job: Job, report: Report) -> Result:
         poll = CounterPoll(lambda: running.future.job_tracker)
 
         def look(counters: Counters, resources: dict[str, int]) -> None:
-            _report(counters, report, resources)
+            _report(_of_selected(counters, selected), report, resources)
             require_few_skipped(counters.get(SKIPPED, {}).get("n", 0), rows, skipped_max)
 
         while not running.done(timeout=POLL_SECONDS):
@@ -282,6 +285,16 @@ def _report(counters: Counters, report: Report, resources: dict[str, int]) -> No
         return
     others = {name: counters[counter]["n"] for counter, name in COUNTERS.items() if counter in counters}
     report(rows["n"], rows["total"], **others, **resources)
+
+
+def _of_selected(counters: Counters, selected: float) -> Counters:
+    """Returns counters of the selected rows. Those of Geneva include the other rows of the same fragments."""
+
+    def scaled(counter: dict[str, int]) -> dict[str, int]:
+        total = int(min(counter["total"], selected))
+        return {**counter, "n": counter["n"] * total // max(counter["total"], 1), "total": total}
+
+    return {name: scaled(each) if name in ROW_COUNTERS else each for name, each in counters.items()}
 
 
 def _rows_of_batches(counters: Counters) -> dict[str, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -39,33 +40,37 @@ def checkpoint_size_max(table: Any, column: str) -> int | None:
         return None
 
 
-def filter_of_rest(table: Any, column: str) -> str | None:
-    """Returns the filter for the rows without a value, or None if Geneva chooses the rows itself.
+def rows_of_backfill(table: Any, column: str, version: int, where: str | None) -> tuple[str | None, float]:
+    """Returns the filter of a backfill, or None if Geneva chooses the rows itself, and the number of these rows.
 
     Geneva computes all rows if the inputs of a column have changed, which it checks in the first fragment only. An
-    interrupted backfill may have finished other fragments first, which Geneva mistakes for such a change.
+    interrupted backfill may have finished other fragments first, which Geneva mistakes for such a change. The filter
+    then selects the rows without a value. The number is infinite if it is unknown.
     """
     try:
-        return _filter_of_rest(table, column)
+        selected = where
+        if where is None:
+            where, selected = _filter_of_rest(table, column, version)
+        return where, table.to_lance().checkout_version(version).count_rows(selected)
     except Exception as error:
-        print(f"the finished rows of {column} cannot be found: {error}", flush=True)
-        return None
+        print(f"the rows of {column} without a value cannot be found: {error}", flush=True)
+        return where, math.inf
 
 
-def _filter_of_rest(table: Any, column: str) -> str | None:
+def _filter_of_rest(table: Any, column: str, version: int) -> tuple[str | None, str | None]:
+    """Returns the filter for Geneva and that of the rows which Geneva then selects."""
     import pyarrow as pa
     from geneva.apply.blob_range import default_resume_predicate
-    from geneva.apply.utils import detect_backfill_mismatches
-    from geneva.runners.ray.pipeline import fetch_udf
 
+    function, selected, function_changed, inputs_changed = table._resolve_backfill_context(
+        column, udf=None, where=None, read_version=version
+    )
     field = table.schema.field(column)
-    if pa.types.is_struct(field.type) or table._get_unpack_backfill_context(column) is not None:
-        return None
-    function = table._conn._packager.unmarshal(fetch_udf(table, column))
-    function_changed, inputs_changed = detect_backfill_mismatches(table, column, function, table.version)
-    if function_changed or not inputs_changed or not _is_up_to_date(table, column, function):
-        return None
-    return str(default_resume_predicate(column, field))
+    has_own_filter = pa.types.is_struct(field.type) or table._get_unpack_backfill_context(column) is not None
+    if has_own_filter or function_changed or not inputs_changed or not _is_up_to_date(table, column, function):
+        return None, selected
+    rest = str(default_resume_predicate(column, field))
+    return rest, rest
 
 
 def _is_up_to_date(table: Any, column: str, function: Any) -> bool:
