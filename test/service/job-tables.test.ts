@@ -79,6 +79,16 @@ test("a retry of a job follows its table to its new name", async () => {
   expect((await catalog.call("retryJob", { id: retried })).error).toMatchObject({ status: 404 });
 });
 
+test("a retry of a job reads the latest version, in which finished rows have values", async () => {
+  const id = await createFilms(catalog);
+  await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: "twice", computed: "id * 2" }] });
+  const request = { id, column: "twice", read_version: 2, concurrency: 1 };
+  const job = (await catalog.call("alterTableBackfillColumns", request)).body.job_id.split("$");
+  await catalog.call("cancelJob", { id: job });
+  const retried = (await catalog.call("retryJob", { id: job })).body.job_id.split("$");
+  expect((await describeJob(retried)).parameters).toEqual({ column: "twice", concurrency: 1 });
+});
+
 test("a retry of a job whose table was renamed needs the role writer on its new name", async () => {
   const id = await createFilms(catalog);
   const [namespace = ""] = id;

@@ -135,7 +135,9 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
       "ConcurrentModification",
       `the job is ${status}: only failed and canceled jobs can be retried`,
     );
-  const parameters = request.failed_rows === true ? parametersForFailedRows(job) : job.parameters;
+  // Finished rows are not those of the version that the former job has read.
+  const { read_version: _, ...parameters } =
+    request.failed_rows === true ? parametersForFailedRows(job) : job.parameters;
   if (job.tableId === undefined) return { job_id: await retryBake(job, request, catalog, caller) };
   const contract = { operationId: operation };
   const table = (await findTableById(store.read, job.tableId))?.identifier;
@@ -151,7 +153,7 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
   return { job_id: await openOnce(catalog, again) };
 };
 
-/** Returns the parameters of a job that computes the failed rows of another one. Their addresses are not those of its version. */
+/** Returns the parameters of a job that computes the failed rows of another one. */
 function parametersForFailedRows({ operation, parameters, namespace, id }: JobRecord): JobRecord["parameters"] {
   const isBackfill = operation === contracts.alterTableBackfillColumns.operationId;
   if (!isBackfill || parameters.function_binding !== undefined)
@@ -159,8 +161,7 @@ function parametersForFailedRows({ operation, parameters, namespace, id }: JobRe
       "InvalidInput",
       "failed_rows: only a backfill of a function of Geneva records failed rows. Any other job computes them again when its request is repeated",
     );
-  const { read_version: _, ...others } = parameters;
-  return { ...others, failed_rows_of: formatIdentifier([...namespace, id]) };
+  return { ...parameters, failed_rows_of: formatIdentifier([...namespace, id]) };
 }
 
 /** Opens the job that installs the packages of a Function again. @throws CatalogError FunctionNotFound, TooManyJobs */

@@ -248,6 +248,36 @@ def test_a_job_that_is_paused_or_canceled_ends_within_ten_seconds_and_resumes_wi
     assert values(catalog, films, "slow").count(None) > 0
 
 
+def test_a_resumed_job_of_genevas_client_computes_no_finished_row_again(catalog, runner, films, tmp_path):
+    calls = tmp_path / "calls"
+
+    @geneva.udf(data_type=pa.int64())
+    def counted(title: str) -> int:
+        import time
+
+        time.sleep(0.5)
+        with calls.open("a") as file:
+            file.write(f"{title}\n")
+        return len(title)
+
+    opened = open_with_geneva(catalog, films)
+    opened.add_columns({"counted": counted})
+    # Geneva's client always sends the version that it knows.
+    job = backfill(catalog, films, "counted", read_version=opened.version)
+    wait_until(lambda: values(catalog, films, "counted").count(None) < ROWS, "the first commit", seconds=JOB_SECONDS)
+    path = f"/management/v1/job/{job.replace('$', '%24')}"
+    catalog.post(f"{path}/pause")
+    wait_until(lambda: not drivers_of(job), "the end of the process")
+    paused = values(catalog, films, "counted")
+    assert paused.count(None) > 0
+    catalog.post(f"{path}/resume")
+    assert ended(catalog, runner, job)["attempt"] == 2
+    assert values(catalog, films, "counted").count(None) == 0
+    titles = calls.read_text().splitlines()
+    finished = [f"Film {number}" for number, value in enumerate(paused) if value is not None]
+    assert [title for title in finished if titles.count(title) != 1] == []
+
+
 @pytest.mark.timeout(600)
 def test_a_job_does_not_change_another_table_of_the_name_of_its_own(catalog, runner, films):
     job = running_job(catalog, runner, films)

@@ -103,6 +103,9 @@ def backfill(job: Job, report: Report) -> Result:
     if failed is not None and failed.rows == 0:
         return {**failed.result, "source_version": source_version}
     where = parameters.get("where") if failed is None else failed.where
+    # The version of the request lacks the rows that earlier attempts have committed.
+    if job.attempt > 1:
+        arguments.pop("read_version", None)
     version = arguments.get("read_version", source_version)
     where, selected = rows_of_backfill(table, parameters["column"], version, where)
     if where is not None:
