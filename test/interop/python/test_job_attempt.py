@@ -498,6 +498,9 @@ def test_the_reason_of_a_failure_has_all_lines_of_the_error():
     assert reason_of(RuntimeError(f"{task}ValueError: no film\n  look it up")) == "ValueError: no film\n  look it up"
     assert reason_of(ray.exceptions.RaySystemError("lost", "a stack\ntrace")).startswith("RaySystemError: ")
     assert reason_of(ValueError()) == "ValueError"
+    lance = "Incompatible transaction: field 2 was dropped"
+    located = OSError(f"{lance}, /home/runner/work/lance/rust/lance/src/io/commit.rs:1922:49")
+    assert reason_of(located) == f"OSError: {lance}"
 
     class Odd(Exception):
         def __str__(self) -> str:

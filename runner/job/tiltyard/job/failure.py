@@ -43,6 +43,9 @@ STALLED_REASON = (
     "env_vars of the manifest, set a smaller checkpoint_size, or leave intra_applier_concurrency out"
 )
 
+# The location in Lance's sources that ends its errors, on the machine that compiled it.
+SOURCE = re.compile(r",? /\S+\.rs:\d+:\d+")
+
 CAUSED_BY = " | caused by "
 # A frame of a traceback, with its code and the marks below it.
 FRAME = re.compile(r'^ +File "[^"\n]*", line \d+, in .*\n(?:    .*\n)*', re.MULTILINE)
@@ -88,7 +91,8 @@ def reason_of(error: BaseException) -> str:
 
     Ray's own text contains the whole stack trace of the worker.
     """
-    return ENDED.sub(rf"\1: its process ended. {ENDED_HINT}", STALLED.sub(STALLED_REASON, _reason_of(error)))
+    reason = STALLED.sub(STALLED_REASON, SOURCE.sub("", _reason_of(error)))
+    return ENDED.sub(rf"\1: its process ended. {ENDED_HINT}", reason)
 
 
 def _reason_of(error: BaseException) -> str:
