@@ -113,7 +113,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     "A paused job stays unchanged. 409 if the job has ended. An attempt that has already begun its last commit may still succeed.",
   ResumeJob: "A job that is not paused stays unchanged. 409 if the job has ended.",
   RetryJob:
-    "Returns the id of a new job. 409 if the job has not ended, or if it has succeeded and the request does not select its failed rows.",
+    "Returns the id of a new job. 409 if the job has not ended, or if it has succeeded and the request does not select its failed rows. 400 for a job of OpenJob, which its client executes.",
   DescribeJobLog: "Returns the lines of the latest attempt. They are the last ones that its runner sent.",
   ListJobErrors:
     "Reads Geneva's table of errors, except for the refresh of a Function. 406 if operations on rows are disabled.",

@@ -227,7 +227,8 @@ describe("tiltyard jobs", () => {
   });
 
   test("cancel, retry, describe and logs do what they say", async () => {
-    const job = await open();
+    const { id } = await declareTable(catalog);
+    const job = (await catalog.call("compactTable", { id })).body.job_id;
     await beginAttempt(catalog, job);
     await heartbeat(catalog, job, { log_tail: "one\ntwo" });
     expect((await start("cancel", job).finished).stdout).toBe(`job ${job} is Canceled\n`);

@@ -294,6 +294,16 @@ describe("management of jobs", () => {
     expect([error.status, error.detail]).toEqual([400, expect.stringContaining("failed_rows: only a backfill")]);
   });
 
+  test("refuses to retry a job that its client executes, which no runner would claim", async () => {
+    const { id } = await declareTable(catalog);
+    const job = (await catalog.call("openJob", { id, column: "c" })).body.job_id;
+    await alter(job, setStatus("Failed"));
+    expect((await catalog.call("retryJob", { id: job.split("$") })).error).toMatchObject({
+      status: 400,
+      detail: "the client that opened the job executes it: start it there again",
+    });
+  });
+
   test("opens the caller's own jobs on any table, and is 404 for an unknown job, 409 for a record", async () => {
     const { id } = await declareTable(catalog);
     const { job_id } = (await catalog.call("openJob", { id, column: "c" })).body;

@@ -135,6 +135,8 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
       "ConcurrentModification",
       `the job is ${status}: only failed and canceled jobs can be retried`,
     );
+  if (operation === managementContracts.openJob.operationId)
+    throw new CatalogError("InvalidInput", "the client that opened the job executes it: start it there again");
   // Finished rows are not those of the version that the former job has read.
   const { read_version: _, ...parameters } =
     request.failed_rows === true ? parametersForFailedRows(job) : job.parameters;
