@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Command } from "commander";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
 import type { CatalogAnswer } from "../catalog/operation-types.ts";
@@ -45,9 +46,10 @@ function listDropped(management: ManagementClient, within: readonly string[]): P
 
 async function findDropped(management: ManagementClient, idOrName: string): Promise<DroppedTable> {
   const isId = /^\d+$/.test(idOrName);
-  const dropped = await listDropped(management, isId ? [] : readIdentifier(idOrName).slice(0, -1));
+  const name = isId ? [] : readIdentifier(idOrName);
+  const dropped = await listDropped(management, name.slice(0, -1));
   const found = dropped
-    .filter(({ dropped_id, id }) => (isId ? String(dropped_id) : showIdentifier(id)) === idOrName)
+    .filter(({ dropped_id, id }) => (isId ? String(dropped_id) === idOrName : isDeepStrictEqual(id, name)))
     .toSorted((one, other) => other.dropped_at_millis - one.dropped_at_millis)[0];
   if (found === undefined)
     throw new Error(`No dropped table ${idOrName} can be undropped. See: tiltyard tables dropped`);

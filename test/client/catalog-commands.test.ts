@@ -364,6 +364,9 @@ describe("browsing", () => {
     expect((await tiltyard("tables", "drop", table)).stdout).toBe(`dropped ${table}\n`);
     expect((await tiltyard("tables", "undrop", table)).stdout).toBe(`${table} is back\n`);
     await tiltyard("tables", "drop", table);
+    const asJson = JSON.stringify(table.split("$"), null, 1);
+    expect((await tiltyard("tables", "undrop", asJson)).stdout).toBe(`${table} is back\n`);
+    await tiltyard("tables", "drop", table);
     const [dropped] = (await json("tables", "dropped")).filter((each: { table: string }) => each.table === table);
     expect(dropped).toEqual({
       id: expect.any(Number),
