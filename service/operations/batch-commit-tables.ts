@@ -127,8 +127,9 @@ async function prepareSteps(
   async function deleteVersions(identifier: Identifier, request: Member<"delete_table_versions">): Promise<Step> {
     const branch = branchOf(request);
     const ranges = readRanges(request.ranges);
-    if (!changed.has(toPath(identifier))) await openKnownBranch(catalog, { id: identifier, branch });
-    changed.set(toPath(identifier), undefined);
+    const path = toPath(identifier);
+    if (!changed.has(path)) await openKnownBranch(catalog, { id: identifier, branch });
+    changed.set(path, changed.get(path));
     return {
       apply: async (session) => {
         const table = await requireTable(session, identifier);

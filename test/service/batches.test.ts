@@ -29,6 +29,15 @@ function entry(table: TestTable, version: number, branch?: string) {
   };
 }
 
+/** Returns a table that a batch can declare, and its location in the warehouse. */
+function tableNextTo({ id: [namespace = ""], location: uri }: TestTable) {
+  const location = `${uniqueName("batch")}/new`;
+  return {
+    newTable: { id: [namespace, "new"], location: uri.replace(/\/warehouse\/.*/, `/warehouse/${location}`) },
+    location,
+  };
+}
+
 describe("BatchCreateTableVersions", () => {
   test("commits to several tables and branches, and answers in the order of the request", async () => {
     const [one, two] = [await declareTable(catalog), await declareTable(catalog)];
@@ -119,11 +128,7 @@ describe("BatchCommitTables", () => {
     const [namespace] = written.id;
     for (const version of [1, 2]) await commit(catalog, written, version);
     const leaving = await declareTable(catalog, namespace);
-    const location = `${uniqueName("batch")}/new`;
-    const newTable = {
-      id: [namespace ?? "", "new"],
-      location: written.location.replace(/\/warehouse\/.*/, `/warehouse/${location}`),
-    };
+    const { newTable, location } = tableNextTo(written);
     const { body } = await catalog.call("batchCommitTables", {
       operations: [
         { declare_table: { id: newTable.id, location, properties: { a: "b" } } },
@@ -143,6 +148,19 @@ describe("BatchCommitTables", () => {
     expect(await versionsOf(newTable)).toEqual([1]);
     expect(await versionsOf(written)).toEqual([2, 3]);
     expect((await catalog.call("tableExists", { id: leaving.id })).status).toBe(404);
+  });
+
+  test("commits to a table that it declares and whose versions it deletes", async () => {
+    const { newTable, location } = tableNextTo(await declareTable(catalog));
+    const { status } = await catalog.call("batchCommitTables", {
+      operations: [
+        { declare_table: { id: newTable.id, location } },
+        { delete_table_versions: { id: newTable.id, ranges: [{ start_version: 0, end_version: -1 }] } },
+        { create_table_version: entry(newTable, 1) },
+      ],
+    });
+    expect(status).toBe(200);
+    expect(await versionsOf(newTable)).toEqual([1]);
   });
 
   test("distinguishes tables whose joined names are equal", async () => {
