@@ -72,24 +72,26 @@ export class Dashboard {
 
   /**
    * Returns the messages of a WebSocket until either side closes it, the connection breaks, or no message arrives for a
-   * minute.
+   * minute. Ray reads nothing from the connection, so it is ended without a closing handshake.
    */
   async *messages(path: string, signal?: AbortSignal): AsyncGenerator<string, void> {
-    const { WebSocket } = await import("undici");
+    const { WebSocket } = await import("ws");
     const socket = new WebSocket(this.url.replace(/^http/, "ws") + path, { headers: this.#headers });
+    // Its end before it was open is an error too.
+    socket.on("error", () => {});
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), silenceMs);
     try {
       const end = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
-      for await (const [{ data }] of on(socket, "message", { close: ["close", "error"], signal: end })) {
+      for await (const [data] of on(socket, "message", { close: ["close"], signal: end })) {
         timer.refresh();
         yield String(data);
       }
     } catch (error) {
-      if (!silence.signal.aborted) throw error;
+      if (signal?.aborted) throw error;
     } finally {
       clearTimeout(timer);
-      socket.close();
+      socket.terminate();
     }
   }
 

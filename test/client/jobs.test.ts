@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -22,6 +23,11 @@ async function linesOf(logs: AsyncIterable<string>): Promise<string[]> {
   const lines: string[] = [];
   for await (const line of logs) lines.push(line);
   return lines;
+}
+
+/** Returns the header by which a server accepts a WebSocket (RFC 6455, section 4.2.2). */
+function acceptedKey(key: string): string {
+  return createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 }
 
 // The tests run concurrently, because each has a separate dashboard, and most of them wait for a poll.
@@ -81,6 +87,28 @@ describe.concurrent("a job", () => {
     const expected = { name: "JobError", message: expect.stringContaining(`no dashboard of Ray answers at ${url}`) };
     for (const request of [api.list(), api.details("a"), api.output("a")])
       await expect(request).rejects.toMatchObject(expected);
+  });
+
+  test("leaves no connection behind that Ray does not close, when nobody reads its output any more", async () => {
+    // Ray sends the output of a job, but reads nothing from that connection, so it answers no closing handshake.
+    const closed = Promise.withResolvers<void>();
+    await using server = createServer().on("upgrade", ({ headers }, socket) => {
+      const accepted = acceptedKey(headers["sec-websocket-key"] ?? "");
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accepted}\r\n\r\n`,
+      );
+      socket.write(Buffer.from([0x81, 6, ...Buffer.from("first\n")]));
+      socket.on("end", () => socket.end(closed.resolve)).resume();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const api = new JobsApi(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const reading = new AbortController();
+    const lines = api.get("pending").logs({ signal: reading.signal });
+    expect(await lines.next()).toEqual({ done: false, value: "first" });
+    const second = lines.next();
+    reading.abort();
+    await expect(second).rejects.toThrow("aborted");
+    await closed.promise;
   });
 
   test("stops a job and reports an unknown one", async ({ dashboard, jobs }) => {
