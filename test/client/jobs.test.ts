@@ -89,7 +89,7 @@ describe.concurrent("a job", () => {
       await expect(request).rejects.toMatchObject(expected);
   });
 
-  test("leaves no connection behind that Ray does not close, when nobody reads its output any more", async () => {
+  test("leaves no connection behind that Ray does not close when a reader of its output stops", async () => {
     // Ray sends the output of a job, but reads nothing from that connection, so it answers no closing handshake.
     const closed = Promise.withResolvers<void>();
     await using server = createServer().on("upgrade", ({ headers }, socket) => {
