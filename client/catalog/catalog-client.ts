@@ -5,6 +5,7 @@ import {
   catalogContracts,
   httpRequest,
   isIdempotent,
+  jsonOrUndefined,
   managementContracts,
   requestShape,
 } from "@tiltyard/protocol";
@@ -12,7 +13,7 @@ import pRetry from "p-retry";
 import { problemOfBaseUrl } from "./base-url.ts";
 import { type Context, headersOf, withHeaders, withoutHeaders } from "./context-headers.ts";
 import type { CatalogClient, ManagementClient } from "./documented-operations.ts";
-import { CatalogConnectionError, CatalogRequestError, CatalogResponseError, parseJson } from "./errors.ts";
+import { CatalogConnectionError, CatalogRequestError, CatalogResponseError } from "./errors.ts";
 import type { CallOptions } from "./operation-types.ts";
 import { SilenceLimit } from "./silence.ts";
 
@@ -152,7 +153,7 @@ async function callOnce(
 
 /** Parses the text of a successful response. @throws CatalogResponseError */
 function answerOf({ operationId, response }: AnyContract, url: string, text: string): unknown {
-  const json = parseJson(text);
+  const json = jsonOrUndefined(text);
   const { success, data = {}, error } = response.safeParse(json);
   const isJson = json !== undefined || text === "";
   if (success && isJson) return data;

@@ -1,4 +1,4 @@
-import { ErrorResponse, isTransientStatus } from "@tiltyard/protocol";
+import { ErrorResponse, isTransientStatus, jsonOrUndefined } from "@tiltyard/protocol";
 
 /** An error response of the catalog. */
 export class CatalogRequestError extends Error {
@@ -14,7 +14,7 @@ export class CatalogRequestError extends Error {
   readonly retryAfterSeconds: number | undefined;
 
   constructor(operation: string, response: Response, body: string) {
-    const parsed = ErrorResponse.partial().safeParse(parseJson(body));
+    const parsed = ErrorResponse.partial().safeParse(jsonOrUndefined(body));
     const { detail, error, code, request_id } = parsed.data ?? {};
     super(`${operation}: ${detail ?? error ?? noCatalog(response.url, summaryOf(response))}`);
     this.operation = operation;
@@ -55,15 +55,6 @@ export class CatalogResponseError extends Error {
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof CatalogRequestError) return error.code === undefined || isTransientStatus(error.status);
   return error instanceof CatalogConnectionError || error instanceof CatalogResponseError;
-}
-
-/** Parses JSON. @returns undefined for any other text. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function noCatalog(url: string, reason: string): string {

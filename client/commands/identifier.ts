@@ -3,10 +3,10 @@ import {
   defaultDelimiter,
   formatIdentifier,
   type Identifier,
+  jsonOrUndefined,
   parseIdentifier,
 } from "@tiltyard/protocol";
 import { z } from "zod";
-import { parseJson } from "../catalog/errors.ts";
 
 const Parts = z.array(z.string());
 
@@ -17,7 +17,7 @@ const Parts = z.array(z.string());
  * @throws CatalogError InvalidInput
  */
 export function readIdentifier(text: string): Identifier {
-  const parts = text.startsWith("[") ? Parts.safeParse(parseJson(text)).data : undefined;
+  const parts = text.startsWith("[") ? Parts.safeParse(jsonOrUndefined(text)).data : undefined;
   return parts === undefined ? parseIdentifier(text) : checkIdentifier(parts);
 }
 

@@ -1,7 +1,7 @@
 import { on } from "node:events";
+import { jsonOrUndefined } from "@tiltyard/protocol";
 import pRetry from "p-retry";
 import type { z } from "zod";
-import { parseJson } from "../catalog/errors.ts";
 
 /** An error response of Ray, or the lack of a response. */
 export class JobError extends Error {
@@ -63,7 +63,7 @@ export class Dashboard {
 
   /** Reads JSON. @throws JobError also for another body, such as the page of a login in front of the dashboard. */
   async read<Schema extends z.ZodType>(path: string, schema: Schema, bytesMax?: number): Promise<z.output<Schema>> {
-    const { data, error } = schema.safeParse(parseJson(await this.request("GET", path, undefined, bytesMax)));
+    const { data, error } = schema.safeParse(jsonOrUndefined(await this.request("GET", path, undefined, bytesMax)));
     if (error === undefined) return data;
     throw new JobError(`no dashboard of Ray answers at ${this.url}: GET ${path} returned another body. Check the URL`, {
       cause: error,
