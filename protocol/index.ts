@@ -29,6 +29,7 @@ export type { Job, JobSummary } from "./management/job.ts";
 export { derivedParameters, type JobParameters } from "./management/job-parameters.ts";
 export {
   durationText,
+  isOfClient,
   jobTitle,
   objectKind,
   progressText,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   durationText,
+  isOfClient,
   type Job,
   type JobSummary,
   progressText,
@@ -25,9 +26,9 @@ const runnerTimeoutMs = 5_000;
 const noRunner =
   "no runner has claimed the job: is one connected, and below its limit of jobs? Start one: tiltyard runner --local";
 
-/** Reports whether a job waits for a runner. Jobs of OpenJob are executed by the client that opened them. */
-export function isUnclaimed({ status, attempt, operation, reason }: JobSummary): boolean {
-  return status === "Queued" && attempt === 0 && operation !== "OpenJob" && reason === undefined;
+/** Reports whether a job waits for a runner. */
+export function isUnclaimed(job: JobSummary): boolean {
+  return job.status === "Queued" && job.attempt === 0 && !isOfClient(job) && job.reason === undefined;
 }
 
 /** Follows a job until it ends, even across a restart of the catalog. */

@@ -1,6 +1,7 @@
 import { formatIdentifier, messageOf } from "@tiltyard/protocol";
 import { createManagementClient } from "../catalog/catalog-client.ts";
 import type { ManagementClient } from "../catalog/documented-operations.ts";
+import { isUnclaimed } from "../commands/job-progress.ts";
 import { type Check, type Finding, failed, type Outcome, ok, runChecks, skipped, warning } from "./finding.ts";
 
 /** A catalog to check. */
@@ -78,8 +79,8 @@ async function checkKey({ apiKey, management, problem }: Tools): Promise<Outcome
 async function checkRunner({ apiKey, management, problem }: Tools): Promise<Outcome> {
   if (problem !== undefined || apiKey === undefined) return skipped("the catalog, or a key to it, is missing");
   const { jobs } = await management.listJobs({ id: [], status: ["Queued"], ascending: true, limit: 100 });
-  const waiting = jobs.filter((job) => job.attempt === 0 && job.operation !== "OpenJob" && job.reason === undefined);
-  const [first] = waiting.filter(({ created_at_millis }) => created_at_millis < Date.now() - unclaimedMs);
+  const waiting = jobs.filter(isUnclaimed);
+  const first = waiting.find(({ created_at_millis }) => created_at_millis < Date.now() - unclaimedMs);
   if (first === undefined) return ok("no job waits for a runner");
   const table = formatIdentifier(first.objects[0] ?? []);
   return warning(

@@ -1,6 +1,7 @@
 import {
   delimiterFor,
   durationText,
+  isOfClient,
   isOpen,
   jobTitle,
   objectKind,
@@ -45,8 +46,8 @@ export const endedStatuses = transactionStatuses.filter((status) => !openStatuse
  * executes it or none is needed.
  */
 export function silentSince(job: JobSummary): number | undefined {
-  const { operation, attempt, heartbeat, created_at_millis: opened } = job;
-  if (!isOpen(job) || operation === "OpenJob") return undefined;
+  const { attempt, heartbeat, created_at_millis: opened } = job;
+  if (!isOpen(job) || isOfClient(job)) return undefined;
   const last = heartbeat === undefined || attempt === 0 ? opened : Date.parse(heartbeat);
   return Date.now() - last > silentMs ? last : undefined;
 }
@@ -124,8 +125,8 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
     const { job_id } = await call("retryJob", { id, failed_rows });
     goTo("job", job_id.split(delimiterFor(id)));
   }
-  // No runner executes such a job, so a pause or a further job would have no effect.
-  const isOfClient = job.operation === "OpenJob";
+  // Without a runner, a pause or a further job would have no effect.
+  const hasRunner = !isOfClient(job);
   const hasFailedRows = (job.progress.rows_skipped_on_error ?? 0) > 0;
   const heading = useRef<HTMLHeadingElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -135,7 +136,7 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
   });
   const action = isOpen(job) ? (
     <>
-      {!isOfClient && (
+      {hasRunner && (
         <button type="button" class="outline" onClick={() => run(pauseOrResume)}>
           {isPaused ? "Resume" : "Pause"}
         </button>
@@ -146,12 +147,12 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
     </>
   ) : (
     <>
-      {!isOfClient && hasFailedRows && (
+      {hasRunner && hasFailedRows && (
         <button type="button" class="outline" onClick={() => run(() => retry(true))}>
           Try the failed rows again
         </button>
       )}
-      {!isOfClient && job.status !== "Succeeded" && (
+      {hasRunner && job.status !== "Succeeded" && (
         <button key="retry" ref={button} type="button" onClick={() => run(retry)}>
           Try again
         </button>
@@ -183,7 +184,7 @@ function JobView({ id, job, stale, mayChange }: JobViewProps) {
           <Hint>{isOpen(job) ? "The job has printed nothing yet." : "The job has printed nothing."}</Hint>
         )}
       </Section>
-      {!isOfClient && (
+      {hasRunner && (
         <>
           <Attempts job={job} query={query} />
           <FailedRows id={id} job={job} />
@@ -214,7 +215,7 @@ function Log({ text }: { readonly text: string }) {
 
 /** The reason of a job or a recommendation. */
 function Advice({ job }: { readonly job: Job }) {
-  const { status, reason, operation } = job;
+  const { status, reason } = job;
   if (status === "Failed")
     return (
       <div class="box problem">
@@ -231,7 +232,7 @@ function Advice({ job }: { readonly job: Job }) {
         hangs, cancel the job. A job with timeout_seconds ends by itself.
       </Note>
     );
-  return status === "Queued" && operation === "OpenJob" ? <Note>No runner runs this job: its opener does.</Note> : null;
+  return status === "Queued" && isOfClient(job) ? <Note>No runner runs this job: its opener does.</Note> : null;
 }
 
 const inWords = (entries: readonly (readonly [string, string])[]) =>

@@ -15,6 +15,11 @@ export function objectKind({ operation }: Pick<JobSummary, "operation">): "funct
   return operation === "CreateFunction" ? "function" : "table";
 }
 
+/** Reports whether the client that opened a job executes it, instead of a runner. */
+export function isOfClient({ operation }: Pick<JobSummary, "operation">): boolean {
+  return operation === "OpenJob";
+}
+
 /** Returns the title of a job, such as `Fill title_length`. */
 export function jobTitle({ operation, column }: Pick<JobSummary, "operation" | "column">): string {
   if (operation === "BuildTableIndex") return `Index ${column}`;

@@ -4,6 +4,7 @@ import {
   contracts,
   formatIdentifier,
   hasKind,
+  isOfClient,
   isOpen,
   managementContracts,
   parseIdentifier,
@@ -135,7 +136,7 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
       "ConcurrentModification",
       `the job is ${status}: only failed and canceled jobs can be retried`,
     );
-  if (operation === managementContracts.openJob.operationId)
+  if (isOfClient(job))
     throw new CatalogError("InvalidInput", "the client that opened the job executes it: start it there again");
   // Finished rows are not those of the version that the former job has read.
   const { read_version: _, ...parameters } =
