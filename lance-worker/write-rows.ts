@@ -27,7 +27,7 @@ export async function writeRows(
   let version = 0;
   for await (const part of splitStream(reader)) {
     requireNoValues(dataset.computed, part.file);
-    requireFields(part.file, on);
+    if (files === 0) requireFields(part.file, on);
     const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
     const columns = hasNewColumns ? convertLegacyBlobs(part.file) : undefined;
     const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];

@@ -9,7 +9,7 @@ import {
 } from "@tiltyard/protocol";
 import { optionNamesOf } from "../jobs/parameters.ts";
 import type { Reader, ReadRequest } from "../rows/reader.ts";
-import { columnsFilledWith, isAutomatic, manifestOfColumn, requireFillable } from "./virtual-column.ts";
+import { firstColumnOf, isAutomatic, manifestOfColumn, requireFillable } from "./virtual-column.ts";
 
 /**
  * Validates a backfill request before the job runs. Without Lance's library, the job itself reports the problems.
@@ -35,7 +35,7 @@ export async function checkBackfill(
     if (metadata.virtual_column === "true") requireFillable(column);
     else refuseLimits(request);
     requireSkip(request);
-    const [first = column] = columnsFilledWith(fields, metadata);
+    const first = firstColumnOf(fields, metadata) ?? column;
     return { column: first, manifest: metadata[manifestOfColumn], isAutomatic: isAutomatic(metadata) };
   } catch (error) {
     if (!hasKind(error, "Unsupported")) throw error;

@@ -175,12 +175,12 @@ export function isAutomatic(metadata: Readonly<Record<string, string>>): boolean
   return metadata[prefix] === "true" && metadata[autoBackfill] === "true";
 }
 
-/** Returns the columns that the same run of a function fills; none if it fills one column only. */
-export function columnsFilledWith(
+/** Returns the first of the columns that a function fills together; undefined if it fills one column only. */
+export function firstColumnOf(
   fields: JsonArrowSchema["fields"],
   { [group]: id }: Readonly<Record<string, string>>,
-): string[] {
-  return id === undefined ? [] : fields.flatMap(({ name, metadata }) => (metadata?.[group] === id && name) || []);
+): string | undefined {
+  return id === undefined ? undefined : fields.find(({ metadata }) => metadata?.[group] === id)?.name;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { fold, namesOf } from "@tiltyard/lance-worker";
-import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
-import { requireTable } from "../domain/require.ts";
+import { CatalogError, formatIdentifier, type Identifier, mainBranch } from "@tiltyard/protocol";
+import { branchOf, requireTable } from "../domain/require.ts";
 import type { TableChange } from "../domain/transaction.ts";
 import { findJobById, findOpenJobs, type OpenJobRecord } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
@@ -51,17 +51,18 @@ export async function openTableJob(deps: JobDeps, { contract, request, caller }:
 }
 
 /**
- * Requires that no job fills or indexes the columns of paths, because it would fail with the change of its column, or change
- * another column of the same name.
+ * Requires that no job fills or indexes the columns of paths in the branch of a request, because it would fail with the
+ * change of its column, or change another column of the same name. Jobs fill main only.
  *
  * @throws CatalogError TableNotFound, InvalidTableState
  */
 export async function requireNoOpenColumnJob(
   store: Store,
-  identifier: Identifier,
+  request: { readonly id: Identifier; readonly branch?: string | undefined },
   paths: readonly string[],
 ): Promise<void> {
-  const { id } = await requireTable(store.read, identifier);
+  if (branchOf(request) !== mainBranch) return;
+  const { id } = await requireTable(store.read, request.id);
   const columnOf = (path: string) => fold(namesOf(path)[0] ?? path);
   const columns = new Set(paths.map(columnOf));
   const open = (await findOpenJobs(store.read, id)).find(({ column }) => column && columns.has(columnOf(column)));

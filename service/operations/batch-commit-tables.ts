@@ -128,8 +128,10 @@ async function prepareSteps(
     const branch = branchOf(request);
     const ranges = readRanges(request.ranges);
     const path = toPath(identifier);
-    if (!changed.has(path)) await openKnownBranch(catalog, { id: identifier, branch });
-    changed.set(path, changed.get(path));
+    if (!changed.has(path)) {
+      await openKnownBranch(catalog, { id: identifier, branch });
+      changed.set(path, undefined);
+    }
     return {
       apply: async (session) => {
         const table = await requireTable(session, identifier);

@@ -5,7 +5,6 @@ import {
   contracts,
   type FunctionColumns,
   type Identifier,
-  mainBranch,
   type RequestOf,
   type remoteContracts,
 } from "@tiltyard/protocol";
@@ -13,7 +12,7 @@ import { refreshIntervalOf } from "../automation/auto-refresh.ts";
 import { prepareForNewRows } from "../automation/table-state.ts";
 import { openBranch } from "../commits/read.ts";
 import { automationOf } from "../domain/policy.ts";
-import { branchOf, requireMain } from "../domain/require.ts";
+import { requireMain } from "../domain/require.ts";
 import { bindFunction } from "../functions/binding.ts";
 import { requireRefreshable } from "../functions/refresh.ts";
 import { checkBackfill } from "../geneva/backfill.ts";
@@ -137,8 +136,7 @@ export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (
   const ofFunctions = request.alterations.filter(({ virtual_column }) => virtual_column !== undefined);
   if (ofFunctions.length === 0) {
     const change = { contract: contracts.alterTableAlterColumns, request, caller };
-    if (branchOf(request) === mainBranch)
-      await requireNoOpenColumnJob(catalog.store, request.id, pathsOf(request.alterations));
+    await requireNoOpenColumnJob(catalog.store, request, pathsOf(request.alterations));
     const alterations = request.alterations.map(toChange);
     const { result, transaction } = await catalog.rows.change("alterColumns", change, { alterations });
     return { ...transaction, version: result.version };
@@ -158,7 +156,7 @@ async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller:
   requireMain(request);
   requireNameable(request.id);
   const { id, delimiter, alterations } = request;
-  await requireNoOpenColumnJob(store, id, pathsOf(alterations));
+  await requireNoOpenColumnJob(store, request, pathsOf(alterations));
   const replaced = [];
   for (const each of alterations) replaced.push(await replaceFunction(catalog, { ...request, caller }, each));
   const updates = replaced.map((each) => ({ ...each, replace: false }));
@@ -197,7 +195,7 @@ function toChange({ path, data_type, rename, nullable }: Alteration) {
 }
 
 export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { store, rows }, caller) => {
-  if (branchOf(request) === mainBranch) await requireNoOpenColumnJob(store, request.id, request.columns);
+  await requireNoOpenColumnJob(store, request, request.columns);
   const change = { contract: contracts.alterTableDropColumns, request, caller };
   const { result, transaction } = await rows.change("dropColumns", change, { columns: request.columns });
   return { ...transaction, version: result.version };
