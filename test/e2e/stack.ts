@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { LocalWorkspace, type OutputMap, type Stack } from "@pulumi/pulumi/automation/index.js";
@@ -12,6 +13,16 @@ import { installProviders } from "./providers/install.ts";
 import { type Recorded, readRecord, recordedProcesses } from "./providers/record.ts";
 import type { Tools } from "./tools.ts";
 import { until } from "./until.ts";
+
+/**
+ * The options of the connections from the programs in this process to their engines, which Pulumi's types hide. By default
+ * gRPC shares connections by address. A new engine at the port of an ended one would get its broken connection, and Pulumi
+ * takes a program whose connection breaks for one that ended without resources, so the engine would delete all of them.
+ */
+const connectionOptions: Record<string, unknown> = createRequire(import.meta.url)(
+  "@pulumi/pulumi/runtime/settings.js",
+).grpcClientOptions;
+connectionOptions["grpc.use_local_subchannel_pool"] = 1;
 
 /** An operation needs less than two minutes on a busy machine. */
 const operationTimeoutMs = 300_000;
