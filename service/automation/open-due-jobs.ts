@@ -1,4 +1,11 @@
-import { CatalogError, defaultRowsPerFragment, hasKind, mainBranch, nextTimeAfter } from "@tiltyard/protocol";
+import {
+  CatalogError,
+  contracts,
+  defaultRowsPerFragment,
+  hasKind,
+  mainBranch,
+  nextTimeAfter,
+} from "@tiltyard/protocol";
 import { indexPolicyOf, type Policy, policyIn, policyNames, scheduleOf } from "../domain/policy.ts";
 import { isNameable, type NewJob } from "../jobs/job.ts";
 import { doesTheSame, type JobDeps, openOnce } from "../jobs/open-job.ts";
@@ -79,7 +86,9 @@ async function automationsOf({ store }: AutomationDeps, { id: tableId }: TableRe
   const unknown = [...seen.autoBackfill, ...seen.refreshIntervals.keys()].filter((column) => !isPresent(column));
   const jobs = unknown.length === 0 ? [] : await findOpenJobs(store.read, tableId);
   for (const target of unknown) {
-    const job = jobs.find(({ column }) => column === target);
+    // The opener of any other job of the column did not ask for its function.
+    const backfill = { operation: contracts.alterTableBackfillColumns.operationId, parameters: { column: target } };
+    const job = jobs.find((each) => doesTheSame(each, backfill));
     if (job === undefined) continue;
     const { principal } = job;
     await store.write((session) => putAutomation(session, { tableId, kind: "backfill", target, principal }, seen));

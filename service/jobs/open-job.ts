@@ -75,6 +75,9 @@ export async function requireNoOpenColumnJob(
 }
 
 /** Reports whether an open job does the work of another one on its table, for the same column if it fills one. */
-export function doesTheSame(open: OpenJobRecord, { operation, parameters }: NewJob["opened"]): boolean {
+export function doesTheSame(
+  open: OpenJobRecord,
+  { operation, parameters }: Pick<NewJob["opened"], "operation" | "parameters">,
+): boolean {
   return open.operation === operation && open.column === parameters.column;
 }

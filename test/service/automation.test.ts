@@ -133,6 +133,22 @@ describe("a column with auto_backfill", () => {
     expect(await jobsOn(id)).toMatchObject([own, {}]);
   });
 
+  test.each(["openJob", "buildTableIndex"] as const)(
+    "gets no jobs for the principal of %s when it was added past the catalog",
+    async (operation) => {
+      const ann = await catalog.keyFor("ann", { $: "writer" });
+      const id = await createFilms(catalog);
+      await catalog.call("putTablePolicy", { id, auto_compact: { small_fragments: 100 } });
+      const opened = await catalog.call(operation, { id, column: "title", index_type: "BTREE" }, { key: ann });
+      const metadata = { virtual_column: "true", "virtual_column.auto_backfill": "true" };
+      await catalog.call("updateFieldMetadata", { id, updates: [{ path: "title", metadata }] });
+      await append(id);
+      expect(await jobsOn(id)).toMatchObject([{ job_id: opened.body.job_id }]);
+      await append(id);
+      expect(await jobsOn(id)).toHaveLength(1);
+    },
+  );
+
   test("gets a job for rows of a writer whose clock is ahead", async () => {
     const id = await createAutomatic();
     await append(id);
