@@ -286,11 +286,15 @@ export async function failAfterTimeout(session: Session, job: JobRecord): Promis
 }
 
 /**
- * Requires that no job of a table is open, because jobs open their table by its name.
+ * Requires that no job of a table is open before its name changes, because jobs open their table by its name, and belong
+ * to its namespace.
  *
  * @throws CatalogError ConcurrentModification
  */
-export async function requireNoOpenJob(session: Session, { id, identifier }: TableRecord): Promise<void> {
+export async function requireNoOpenJob(
+  session: Session,
+  { id, identifier }: Pick<TableRecord, "id" | "identifier">,
+): Promise<void> {
   const [open] = await findOpenJobs(session, id);
   if (open === undefined) return;
   throw new CatalogError(

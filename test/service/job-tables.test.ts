@@ -28,6 +28,21 @@ describe("the table of an open job", () => {
     expect((await rename()).status).toBe(200);
   });
 
+  test("is undropped under its own name only, because a job in another namespace would lock its columns", async () => {
+    const id = await createFilms(catalog);
+    const job = await openJob(id);
+    await catalog.call("dropTable", { id });
+    const { dropped_tables } = (await catalog.call("listDroppedTables", { id: id.slice(0, -1) })).body;
+    await catalog.call("createNamespace", { id: ["undropped"] });
+    const undrop = (new_id: readonly string[]) =>
+      catalog.call("undropTable", { id, dropped_id: dropped_tables[0]?.dropped_id, new_id });
+    expect((await undrop(["undropped", "films"])).error).toMatchObject({
+      status: 409,
+      detail: `table ${id.join("$")} has the open job ${job.join("$")}, which opens it by its name: wait for its end, or cancel it`,
+    });
+    expect((await undrop(id)).status).toBe(200);
+  });
+
   test.each([
     ["dropTable", "claimed", false, /^the table .* was dropped$/],
     ["dropTable", "claimed", true, /^the table .* was dropped, and another table has its name now: open a new job/],

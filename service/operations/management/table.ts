@@ -8,11 +8,12 @@ import { readPage, readScannedPage } from "../../domain/page.ts";
 import { noteAutomations } from "../../domain/policy.ts";
 import { requireFreeName, requireTable } from "../../domain/require.ts";
 import { makeAudited, type TableChange } from "../../domain/transaction.ts";
+import { requireNoOpenJob } from "../../jobs/job.ts";
 import { findAuditRecord } from "../../store/audit.ts";
 import { expiryOf } from "../../store/clock.ts";
 import { findDroppedTable, listDroppedTables as list } from "../../store/dropped-tables.ts";
 import { search } from "../../store/search.ts";
-import type { Store } from "../../store/store.ts";
+import type { Session, Store } from "../../store/store.ts";
 import { protection, renameTable, setTableProperties } from "../../store/tables.ts";
 import { deleteTask } from "../../store/tasks.ts";
 import { listViewsOf } from "../../store/views.ts";
@@ -41,17 +42,19 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
 export const undropTable: Handler<"undropTable"> = async (request, { store }, caller) => {
   const { dropped_id, id, new_id: identifier = id } = request;
   const change = { contract: managementContracts.undropTable, request, caller, objects: [identifier] };
-  const transaction = await makeAudited(store, change, async (session) => {
+  const work = async (session: Session) => {
     const found = await findDroppedTable(session, dropped_id);
     // The comparison uses parts, because joined parts of different names may be equal.
     if (found === undefined || !isDeepStrictEqual(id, found.identifier))
       throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
     await requireFreeName(session, identifier);
+    if (!isDeepStrictEqual(id, identifier)) await requireNoOpenJob(session, found);
     await renameTable(session, dropped_id, identifier);
     await deleteTask(session, purgeOf(dropped_id));
     // They may have become due meanwhile.
     await noteAutomations(session, dropped_id);
-  });
+  };
+  const transaction = await makeAudited(store, change, work, { locking: "jobs" });
   return { ...transaction, id: [...identifier] };
 };
 
