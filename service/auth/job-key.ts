@@ -46,15 +46,16 @@ export async function grantsOfAttempt(
       "Unauthenticated",
       "the key of this attempt is revoked: the opener of its job, or the creator of the key, lost the rights",
     );
-  const own = { namespace: [...job.namespace, job.id], role: "writer" } as const;
+  // The key creates nothing under these names, which would exceed the rights of an opener that may only write the table.
+  const own = { namespace: [...job.namespace, job.id], role: "writer", kind: "job" } as const;
   if (job.tableId === undefined) return [own];
   // The key writes no other table that was created under the name of its own one.
   const writable = (await hasObject(session, job)) ? job.objects : [];
   const records = systemNamespaceOf([...job.namespace, job.id], isolatedNamespaces);
   const readable = (await readableSources(session, job)).filter(isRunnable);
   return [
-    ...readable.map((namespace) => ({ namespace, role: "reader" }) as const),
-    ...writable.map((namespace) => ({ namespace, role: "writer" }) as const),
+    ...readable.map((namespace) => ({ namespace, role: "reader", kind: "table" }) as const),
+    ...writable.map((namespace) => ({ namespace, role: "writer", kind: "table" }) as const),
     own,
     { namespace: records, role: "committer", job: [...job.namespace, job.id] },
   ];

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { bodies, CatalogError } from "@tiltyard/protocol";
 import type { MiddlewareHandler } from "hono";
 import { createMiddleware } from "hono/factory";
-import { authorize } from "../auth/authorize.ts";
+import { authorize, kindInPath } from "../auth/authorize.ts";
 import type { Log } from "../log.ts";
 import type { Catalog } from "../operations/handler.ts";
 import type { Operation } from "../operations.ts";
@@ -28,6 +28,7 @@ export interface OperationDeps extends AuthenticationDeps {
 /** Returns the steps of an operation in the order in which they run. Rights are checked before the body is read. */
 export function operationSteps({ contract, handler }: Operation, deps: OperationDeps): MiddlewareHandler<AppEnv>[] {
   const { catalog, bodyMemory, rateLimiter, remoteDatabases, log } = deps;
+  const kind = kindInPath(contract.path);
   const isDisabled = contract.onRows && !catalog.dataOperations;
 
   const admit = createMiddleware<AppEnv>(async function admit(c, next) {
@@ -42,7 +43,7 @@ export function operationSteps({ contract, handler }: Operation, deps: Operation
         await countCall(rateLimiter, name, `${name} may send ${rateLimiter.points} requests a second`);
       }
       const target = readTarget(c, remoteDatabases);
-      authorize(principal, contract.access(target));
+      authorize(principal, contract.access(target), kind);
       if (isDisabled)
         throw new CatalogError(
           "Unsupported",
@@ -61,7 +62,7 @@ export function operationSteps({ contract, handler }: Operation, deps: Operation
     const { principal, target } = c.get("admitted");
     const request = joinFields(c, target, c.req.valid("query"), c.req.valid("json"));
     applyContext(c, request.context);
-    authorize(principal, contract.bodyAccess(request));
+    authorize(principal, contract.bodyAccess(request), kind);
     const body = isArrow(contract, c) ? openBody(c, "rows") : emptyStream;
     const { signal } = c.req.raw;
     const result = await handler(request, catalog, { principal, requestId: c.get("requestId"), signal, body });

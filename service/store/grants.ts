@@ -14,6 +14,8 @@ export interface Grant {
 export interface JobGrant {
   readonly namespace: Identifier;
   readonly role: Role | RoleOfJob;
+  /** The kind of the one object with this identifier that the right is for; undefined for everything in a namespace. */
+  readonly kind?: "table" | "job";
   /** The job whose records a committer may change. */
   readonly job?: Identifier;
 }

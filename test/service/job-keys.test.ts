@@ -55,6 +55,21 @@ describe("the key of a job", () => {
     expect(await statusOf(key, "createJobKey", { id: job, attempt: 1 })).toBe(403);
   });
 
+  test("creates nothing under the names of its job and of its table", async () => {
+    await openJob();
+    const key = await keyOf(1);
+    for (const id of [job, table]) {
+      expect(await statusOf(key, "createNamespace", { id })).toBe(403);
+      expect(await statusOf(key, "declareTable", { id: [...id, "t"] })).toBe(403);
+      expect(await statusOf(key, "listTables", { id })).toBe(403);
+    }
+    expect(await statusOf(key, "declareTable", { id: job })).toBe(403);
+    const declared = { operations: [{ declare_table: { id: job } }] };
+    expect(await statusOf(key, "batchCommitTables", declared)).toBe(403);
+    await alter({ setStatusAction: { status: "Canceled" } });
+    expect(await statusOf(key, "renameTable", { id: table, new_table_name: job[1] })).toBe(403);
+  });
+
   describe("over the records of Geneva, which jobs share,", () => {
     const id = ["__system", "geneva_jobs"];
     let records: Table;

@@ -2,7 +2,7 @@
 import type { Role } from "@tiltyard/protocol";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { claimAttempt } from "../support/attempts.ts";
-import { type OperationName, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
+import { operations as contracts, type OperationName, startTestCatalog, type TestCatalog } from "../support/catalog.ts";
 import { Issuer } from "../support/issuer.ts";
 import { neededRole, onRoot, open, operations, sendMinimal } from "../support/minimal-requests.ts";
 
@@ -50,9 +50,10 @@ async function callAll(headers: Record<string, string>, object?: readonly string
 }
 
 /** Returns the operations that some roles on an object allow, with some exceptions. */
-function operationsOf(roles: readonly Role[], { more = [], fewer = [] }: Exceptions = {}) {
+function operationsOf(roles: readonly Role[], { more = [], fewer = [], paths = /^/ }: Exceptions = {}) {
   const allowed = operations
     .map(([name]) => name)
+    .filter((name) => paths.test(contracts[name].path))
     .filter((name) => !onRoot.includes(name) && !fewer.includes(name))
     .filter((name) => roles.includes(neededRole(name)) || more.includes(name));
   return [...new Set([...open, ...allowed])].sort();
@@ -61,24 +62,25 @@ function operationsOf(roles: readonly Role[], { more = [], fewer = [] }: Excepti
 interface Exceptions {
   readonly more?: readonly OperationName[];
   readonly fewer?: readonly OperationName[];
+  /** The paths of the operations; all when absent. */
+  readonly paths?: RegExp;
 }
 
 describe("the key of a job", () => {
-  /** The result of these needs a role on the namespace. */
-  const ofNamespace = {
-    fewer: [
-      ...["registerTable", "renameTable", "remoteRenameTable", "createFunction", "describeFunction", "dropFunction"],
-      "describeSecret",
-    ],
+  const ofTable = {
+    paths: /v1\/(table|materialized_view)\b/,
+    // The result of these needs a role on the namespace.
+    fewer: ["registerTable", "renameTable", "remoteRenameTable"],
   } as const;
+  const ofJob = { paths: /v1\/(jobs?|transaction)\b/ };
   /** The key commits, but each commit keeps the rows of other jobs. */
   const committed = {
     more: ["createNamespace", "declareTable", "createTable", "remoteCreateTable", "createTableVersion"],
   } as const;
 
   test.each<[string, () => readonly string[], readonly Role[], Exceptions?]>([
-    ["its own table", () => ["secret", "own"], ["reader", "writer"], ofNamespace],
-    ["its own record", () => jobs.current.id, ["reader", "writer"], ofNamespace],
+    ["its own table", () => ["secret", "own"], ["reader", "writer"], ofTable],
+    ["its own record", () => jobs.current.id, ["reader", "writer"], ofJob],
     ["another table that its opener writes", () => ["secret", "others"], []],
     ["the record of another job of its opener", () => jobs.other.id, []],
     ["a table that its opener reads", () => ["shared", "t"], []],
