@@ -6,7 +6,7 @@ import { MetadataTooLargeError } from "../lance/metadata-limit.ts";
 import type { Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import { findBranch } from "../store/branches.ts";
-import type { Session } from "../store/store.ts";
+import { CommitInDoubtError, type Session } from "../store/store.ts";
 import {
   type NewTable as NamedTable,
   setTableProperties,
@@ -70,6 +70,7 @@ export function createCommits(
   let current = table;
   let holds = false;
   let transactionName: string | undefined;
+  let nameInDoubt: string | undefined;
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
     const { contract, request, caller, properties } = change;
@@ -108,6 +109,7 @@ export function createCommits(
     const locking = "id" in current ? undefined : "tables";
     const committed = await commitTogether(deps, { audit, entries, apply, locking }).catch((error: unknown) => {
       if (error instanceof VersionInDoubtError) transactionName = audit.name;
+      if (error instanceof CommitInDoubtError) nameInDoubt = audit.name;
       throw error;
     });
     if (present !== undefined) current = present;
@@ -171,9 +173,9 @@ export function createCommits(
       const objects = await storage.at(table.location);
       for (const { manifest_path } of held.splice(0).map(({ answer }) => answer)) await objects.delete(manifest_path);
     },
-    /** The name of the last committed transaction, whose version may be in doubt; undefined before the first commit. */
+    /** The name of the last transaction that was committed or may be; undefined before the first commit. */
     get transactionName() {
-      return transactionName;
+      return transactionName ?? nameInDoubt;
     },
   };
 }

@@ -18,6 +18,7 @@ import { type BranchChange, createCommits, type NewTable } from "../commits/seri
 import { branchOf } from "../domain/require.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
+import { CommitInDoubtError } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { originOf, type RowsDeps } from "./deps.ts";
 import { translateFailure, unreadableZone } from "./errors.ts";
@@ -96,6 +97,12 @@ export function createChange(deps: RowsDeps): ChangeRows {
         await served.close();
         await commits.discard().catch(() => undefined);
         const { transactionName } = commits;
+        if (transactionName !== undefined && [error, served.failure].some((each) => each instanceof CommitInDoubtError))
+          throw new CatalogError(
+            "ConcurrentModification",
+            `the change may be committed (${transactionName}), because the connection to the database broke during the commit. Repeat it only if this transaction does not exist`,
+            { cause: error },
+          );
         const isInDoubt = [error, served.failure].some((each) => each instanceof VersionInDoubtError);
         if (transactionName !== undefined && (isInDoubt || error instanceof ChildEnded)) {
           const reason = isInDoubt ? "its manifest cannot be placed yet" : "its process stopped before the response";

@@ -9,7 +9,7 @@ import {
   sql,
 } from "kysely";
 import pRetry, { type RetryContext } from "p-retry";
-import pg from "pg";
+import pg, { DatabaseError } from "pg";
 import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
 import { cannotUse, describeDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
@@ -17,7 +17,7 @@ import { migrate } from "./migrate.ts";
 import { explain, isWorthAnotherAttempt } from "./postgres-errors.ts";
 import { createQueries, PostgresRecordsDialect } from "./queries.ts";
 import type { Schema } from "./schema.ts";
-import { type Limiter, type Session, type Store, uncached, type WriteOptions } from "./store.ts";
+import { CommitInDoubtError, type Limiter, type Session, type Store, uncached, type WriteOptions } from "./store.ts";
 
 /** The maximum duration of a query. Longer ones have lost their server. */
 const queryTimeoutMs = 15_000;
@@ -85,18 +85,25 @@ class PostgresStore implements Store {
 
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
     const transaction = this.#writer.transaction().setIsolationLevel("repeatable read");
-    const attempt = () =>
-      transaction.execute(async (db) => {
+    let isCommitting = false;
+    const attempt = () => {
+      isCommitting = false;
+      return transaction.execute(async (db) => {
         // The lock must precede the first query, which fixes the snapshot of the transaction.
         if (locking !== undefined) await sql`lock table ${sql.table(locking)} in share row exclusive mode`.execute(db);
-        return work({ ...postgres, db, locked: locking, cached: uncached });
+        const result = await work({ ...postgres, db, locked: locking, cached: uncached });
+        isCommitting = true;
+        return result;
       });
+    };
     const shouldRetry = ({ error, attemptNumber }: RetryContext) => isWorthAnotherAttempt(error, attemptNumber);
     const writing = pRetry(attempt, { ...retries, shouldRetry });
     this.#writing.add(writing);
     try {
       return await writing;
     } catch (error) {
+      // An error of the server itself is a rollback.
+      if (isCommitting && !(error instanceof DatabaseError)) throw new CommitInDoubtError(explain(error));
       throw explain(error);
     } finally {
       this.#writing.delete(writing);

@@ -1,3 +1,4 @@
+import { CatalogError } from "@tiltyard/protocol";
 import type { Kysely } from "kysely";
 import { type RateLimiterAbstract, RateLimiterMemory } from "rate-limiter-flexible";
 import type { Dialect } from "./dialect.ts";
@@ -32,6 +33,15 @@ export type Limiter = Pick<RateLimiterAbstract, "consume" | "points">;
 
 export interface WriteOptions {
   readonly locking?: LockableTable | undefined;
+}
+
+/** The connection broke during the commit of a transaction, so its changes may be durable. */
+export class CommitInDoubtError extends CatalogError {
+  constructor(cause: unknown) {
+    super("ServiceUnavailable", "The connection to the catalog's database broke during the commit; try again.", {
+      cause,
+    });
+  }
 }
 
 /** The database. A read sees all earlier commits. Everything throws CatalogError ServiceUnavailable. */

@@ -1,7 +1,10 @@
+import { ErrorResponse } from "@tiltyard/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startBreakingWay } from "../support/breaking-way.ts";
 import { startCommitter } from "../support/committer.ts";
 import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
+import { arrowStream, films } from "../support/rows.ts";
 import { countAcknowledged, createServiceProcess, expectAllKept } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -99,6 +102,35 @@ test("a service keeps the versions that it acknowledged when its database crashe
   }
   await Promise.all(writers.map(({ committer }) => committer.stop()));
   await expectAllKept(service, writers);
+});
+
+test("an insertion whose commit loses its answer is a conflict that names its transaction, so that no client repeats it", async () => {
+  const database = new URL(server.urlOf("catalog"));
+  await using way = await startBreakingWay({ host: database.hostname, port: Number(database.port) });
+  database.port = `${way.port}`;
+  const program = startProgram(["service/main.ts", "serve"], { ...settings(), TILTYARD_DATABASE_URL: database.href });
+  const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
+  const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type: string) =>
+    fetch(url + path, { method: "POST", headers: { "x-api-key": adminKey, "content-type": type }, body });
+  const send = (operation: string) =>
+    post(`/v1/table/lost/${operation}`, new Uint8Array(arrowStream(films)), "application/vnd.apache.arrow.stream");
+  expect((await send("create")).status).toBe(200);
+
+  way.breakAtCommitOf("table_versions");
+  const answer = await send("insert");
+  way.repair();
+  const { error } = ErrorResponse.parse(await answer.json());
+  expect({ status: answer.status, error }).toMatchObject({
+    status: 409,
+    error: expect.stringContaining("may be committed"),
+  });
+  const [, transaction] = /\(([^)]+)\)/.exec(error) ?? [];
+  const described = await post(`/v1/transaction/${transaction}/describe`, "{}", "application/json");
+  expect(await described.json()).toMatchObject({ status: "Succeeded", context: { operation: "InsertIntoTable" } });
+  const counted = await post("/v1/table/lost/count_rows", "{}", "application/json");
+  expect(await counted.json()).toBe(2 * films.length);
+  program.child.kill("SIGTERM");
+  await program.finished;
 });
 
 test("a service whose database is unavailable ends at its start, and says why without the password", async () => {
