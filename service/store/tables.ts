@@ -86,6 +86,16 @@ export async function updateTable({ db }: Session, id: number, changes: Updateab
   await db.updateTable("tables").set(changes).where("id", "=", id).execute();
 }
 
+/** Retries concurrent transactions that rename or drop a table, so that they see this one. @returns Whether the table has its name. */
+export async function holdTable({ db }: Session, { id, identifier }: Pick<TableRecord, "id" | "identifier">) {
+  const { numUpdatedRows } = await db
+    .updateTable("tables")
+    .set((eb) => ({ name: eb.ref("name") }))
+    .where((eb) => eb.and({ id, ...nameOf(identifier) }))
+    .executeTakeFirst();
+  return numUpdatedRows > 0;
+}
+
 /** Renames a table, which may have been dropped and has a name again then. */
 export async function renameTable(session: Session, id: number, to: Identifier): Promise<void> {
   await updateTable(session, id, { ...nameOf(to), droppedFrom: null, droppedAtMillis: null });

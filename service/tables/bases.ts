@@ -1,11 +1,12 @@
 import { CatalogError, hasKind, type Identifier } from "@tiltyard/protocol";
 import type { Principal } from "../auth/authenticator.ts";
 import { withRole } from "../auth/authorize.ts";
+import { tableNotFound } from "../domain/require.ts";
 import { childLocation, type Location } from "../storage/location.ts";
 import type { Storage } from "../storage/storage.ts";
 import { reserveLocation } from "../store/reserved-locations.ts";
 import type { Session, Store } from "../store/store.ts";
-import { findOwner, type TableRecord } from "../store/tables.ts";
+import { findOwner, holdTable, type TableRecord } from "../store/tables.ts";
 import type { Locations } from "./locations.ts";
 import { claimLocation } from "./new-table.ts";
 
@@ -22,7 +23,7 @@ interface Claim {
  * Reserves the folders outside a table that a version has files in as bases of the table, in its own database transaction.
  * The claim remains if the version is not committed.
  *
- * @throws CatalogError InvalidInput, like `claimBases`
+ * @throws CatalogError TableNotFound; InvalidInput, like `claimBases`
  */
 export async function claimBasesOfVersion(
   { store, storage }: { readonly store: Store; readonly storage: Storage },
@@ -34,7 +35,12 @@ export async function claimBasesOfVersion(
   );
   if (owned.every(Boolean)) return;
   await requireNoLinks(storage, bases);
-  await store.write((session) => claimBases(session, claim, bases), { locking: "tables" });
+  const work = async (session: Session) => {
+    // Bases follow a rename or a drop of their table only if they are claimed before it.
+    if (!(await holdTable(session, claim.table))) throw tableNotFound(claim.table.identifier);
+    await claimBases(session, claim, bases);
+  };
+  await store.write(work, { locking: "tables" });
 }
 
 /**

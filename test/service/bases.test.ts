@@ -1,5 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
+import { manifestWith } from "../support/bases.ts";
 import { finalName, pathOf, stageManifest, type TestTable, useCatalog } from "../support/catalog.ts";
 import { arrowStream, films } from "../support/rows.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -16,16 +17,6 @@ beforeAll(async () => {
   const created = await catalog.call("createTable", { id: ["victim", "films"] }, { body: arrowStream(films) });
   expect(created.status).toBe(200);
 });
-
-/** Returns the manifest of a version with a folder as its only base, and with further fields. */
-function manifestWith(base: string, ...more: readonly number[]): Buffer {
-  const path = Buffer.from(base);
-  const message = Buffer.concat([Buffer.from([0x22, path.length]), path]);
-  const manifest = Buffer.concat([Buffer.from([0x92, 0x01, message.length]), message, Buffer.from(more)]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(manifest.length);
-  return Buffer.concat([length, manifest, Buffer.alloc(8), Buffer.from([0, 0, 2, 0]), Buffer.from("LANC")]);
-}
 
 async function declare(key: string, name: string): Promise<TestTable> {
   const id = ["mine", name];
