@@ -1,6 +1,7 @@
 import { type Identifier, mainBranch } from "@tiltyard/protocol";
 import type { CommitDeps } from "../commits/deps.ts";
 import { readManifest, requireVersion } from "../commits/read.ts";
+import { automationOf } from "../domain/policy.ts";
 import { requireTable } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { autoBackfillColumns } from "../geneva/virtual-column.ts";
@@ -8,6 +9,7 @@ import type { Fragment } from "../lance/manifest.ts";
 import { type Automation, putAutomation, type Seen } from "../store/automations.ts";
 import type { Session } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { noteTask } from "../store/tasks.ts";
 import { refreshIntervalOf } from "./auto-refresh.ts";
 
 /** The state of the latest version of `main` for automations. */
@@ -46,5 +48,7 @@ export async function prepareForNewRows(deps: CommitDeps, identifier: Identifier
   return async (session: Session, automation: Pick<Automation, "kind" | "target">): Promise<void> => {
     const { id } = await requireTable(session, identifier);
     await putAutomation(session, { tableId: id, ...automation, principal: principal.name }, seen);
+    // A commit since `seen` did not know of the automation.
+    await noteTask(session, automationOf(id));
   };
 }

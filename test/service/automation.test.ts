@@ -6,7 +6,7 @@ import { createFinishing } from "../../service/commits/finish.ts";
 import { requireTable } from "../../service/domain/require.ts";
 import { createLog } from "../../service/log.ts";
 import type { Rows } from "../../service/rows/rows.ts";
-import { createStorage } from "../../service/storage/storage.ts";
+import { createStorage, type Storage } from "../../service/storage/storage.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
 import { startTestCatalog, type TestCatalog, useCatalog } from "../support/catalog.ts";
@@ -531,4 +531,34 @@ describe("an automation exists from the commit of its cause on", () => {
     expect(jobs).toMatchObject([{ principal: "bootstrap" }]);
     await failing.stop();
   });
+});
+
+test("a new view is refreshed for rows that were added to its source during its creation", async () => {
+  let source: readonly string[] | undefined;
+  const wrapStorage = (storage: Storage): Storage => ({
+    at: async (location) => {
+      const store = await storage.at(location);
+      const persist: typeof store.persist = async (...args) => {
+        const id = location.uri.includes("/view-") ? source : undefined;
+        if (id === undefined) return store.persist(...args);
+        source = undefined;
+        expect((await append(id, own)).status).toBe(200);
+        return store.persist(...args);
+      };
+      return { ...store, persist };
+    },
+  });
+  const own = await startTestCatalog({ TILTYARD_AUTOMATION_DELAY: "9d" }, { wrapStorage });
+  const id = await createFilms(own);
+  const view = [...id.slice(0, -1), "view"];
+  const source_query = JSON.stringify({ base: {}, source_table: id.join("$") });
+  const output_schema = Buffer.from(arrowStream([])).toString("base64");
+  const request = { id: view, kind: "query", source_query, output_schema, auto_refresh: true };
+  source = id;
+  expect((await own.call("createMaterializedView", request)).status).toBe(201);
+  expect(source).toBeUndefined();
+  await doWorkOf(own.database);
+  const { jobs } = (await own.call("listJobs", { table: view.join("$") })).body;
+  expect(jobs).toMatchObject([{ operation: "RefreshMaterializedView", status: "Queued" }]);
+  await own.stop();
 });
