@@ -4,7 +4,7 @@ import { CatalogError, formatIdentifier, type Identifier, mainBranch } from "@ti
 import { branchOf, requireTable } from "../domain/require.ts";
 import type { TableChange } from "../domain/transaction.ts";
 import { findJobById, findOpenJobs, type OpenJobRecord } from "../store/jobs.ts";
-import type { Store } from "../store/store.ts";
+import type { Session, Store } from "../store/store.ts";
 import { type NewJob, type OpenJobMaxima, prepareJob, requireNameable } from "./job.ts";
 import { parametersOf } from "./parameters.ts";
 
@@ -54,18 +54,29 @@ export async function openTableJob(deps: JobDeps, { contract, request, caller }:
  * Requires that no job fills or indexes the columns of paths in the branch of a request, because it would fail with the
  * change of its column, or change another column of the same name. Jobs fill main only.
  *
+ * @returns A function that requires it again in the database transaction of the change, which may last minutes.
  * @throws CatalogError TableNotFound, InvalidTableState
  */
 export async function requireNoOpenColumnJob(
   store: Store,
   request: { readonly id: Identifier; readonly branch?: string | undefined },
   paths: readonly string[],
+): Promise<(session: Session) => Promise<void>> {
+  const check = (session: Session) => checkNoOpenColumnJob(session, request, paths);
+  await check(store.read);
+  return check;
+}
+
+async function checkNoOpenColumnJob(
+  session: Session,
+  request: { readonly id: Identifier; readonly branch?: string | undefined },
+  paths: readonly string[],
 ): Promise<void> {
   if (branchOf(request) !== mainBranch) return;
-  const { id } = await requireTable(store.read, request.id);
+  const { id } = await requireTable(session, request.id);
   const columnOf = (path: string) => fold(namesOf(path)[0] ?? path);
   const columns = new Set(paths.map(columnOf));
-  const open = (await findOpenJobs(store.read, id)).find(({ column }) => column && columns.has(columnOf(column)));
+  const open = (await findOpenJobs(session, id)).find(({ column }) => column && columns.has(columnOf(column)));
   if (open === undefined) return;
   const job = formatIdentifier([...open.namespace, open.id]);
   throw new CatalogError(

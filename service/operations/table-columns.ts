@@ -135,8 +135,8 @@ export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (
   request.alterations.forEach(requireOneKind);
   const ofFunctions = request.alterations.filter(({ virtual_column }) => virtual_column !== undefined);
   if (ofFunctions.length === 0) {
-    const change = { contract: contracts.alterTableAlterColumns, request, caller };
-    await requireNoOpenColumnJob(catalog.store, request, pathsOf(request.alterations));
+    const alongside = await requireNoOpenColumnJob(catalog.store, request, pathsOf(request.alterations));
+    const change = { contract: contracts.alterTableAlterColumns, request, caller, alongside };
     const alterations = request.alterations.map(toChange);
     const { result, transaction } = await catalog.rows.change("alterColumns", change, { alterations });
     return { ...transaction, version: result.version };
@@ -156,14 +156,14 @@ async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller:
   requireMain(request);
   requireNameable(request.id);
   const { id, delimiter, alterations } = request;
-  await requireNoOpenColumnJob(store, request, pathsOf(alterations));
+  const alongside = await requireNoOpenColumnJob(store, request, pathsOf(alterations));
   const replaced = [];
   for (const each of alterations) replaced.push(await replaceFunction(catalog, { ...request, caller }, each));
   const updates = replaced.map((each) => ({ ...each, replace: false }));
   // The functions must not change without their jobs.
   const opener = { principal: caller.principal.name, namespace: id.slice(0, -1) };
   await requireRoom(store.read, opener, catalog.openJobMaxima, replaced.length);
-  const change = { contract: contracts.alterTableAlterColumns, request, caller };
+  const change = { contract: contracts.alterTableAlterColumns, request, caller, alongside };
   const { result, transaction } = await rows.change("updateFieldMetadata", change, { updates });
   for (const { path: column, metadata } of replaced) {
     const manifest = metadata[manifestOfColumn] ?? undefined;
@@ -195,8 +195,8 @@ function toChange({ path, data_type, rename, nullable }: Alteration) {
 }
 
 export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { store, rows }, caller) => {
-  await requireNoOpenColumnJob(store, request, request.columns);
-  const change = { contract: contracts.alterTableDropColumns, request, caller };
+  const alongside = await requireNoOpenColumnJob(store, request, request.columns);
+  const change = { contract: contracts.alterTableDropColumns, request, caller, alongside };
   const { result, transaction } = await rows.change("dropColumns", change, { columns: request.columns });
   return { ...transaction, version: result.version };
 };

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { pathOf, useCatalog } from "../support/catalog.ts";
+import type { Storage } from "../../service/storage/storage.ts";
+import { pathOf, startTestCatalog, useCatalog } from "../support/catalog.ts";
 import { createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -171,6 +172,33 @@ describe("a column that a function computes", () => {
     expect((await drop({ branch: "b" })).status).toBe(200);
     await catalog.call("cancelJob", { id: job_id.split("$") });
     expect((await alter()).status).toBe(200);
+  });
+
+  test.each([
+    ["changed", "alterTableAlterColumns", { alterations: [{ path: "length", rename: "size" }] }],
+    ["dropped", "alterTableDropColumns", { columns: ["length"] }],
+  ] as const)("is not %s if its job opens during the request", async (_, operation, change) => {
+    let open: (() => Promise<unknown>) | undefined;
+    const wrapStorage = (storage: Storage): Storage => ({
+      at: async (location) => {
+        const store = await storage.at(location);
+        const persist: typeof store.persist = async (...args) => {
+          await open?.();
+          return store.persist(...args);
+        };
+        return { ...store, persist };
+      },
+    });
+    const own = await startTestCatalog({}, { wrapStorage });
+    const id = await createFilms(own);
+    const virtual_column = virtual([{ column: "length", data_type: { type: "int64" } }]);
+    await own.call("alterTableAddColumns", { id, new_columns: [{ name: "length", virtual_column }] });
+    open = () => own.call("alterTableBackfillColumns", { id, column: "length" });
+    const { error } = await own.call(operation, { id, ...change });
+    expect(error).toMatchObject({ status: 409, detail: expect.stringContaining("the column length has the open job") });
+    const { schema } = (await own.call("describeTable", { id, load_detailed_metadata: true })).body;
+    expect(schema?.fields.map(({ name }) => name)).toContain("length");
+    await own.stop();
   });
 
   test("is refused with a name in which Geneva would erase values, also if it was renamed to it", async () => {
