@@ -8,6 +8,8 @@ export {
 } from "@tiltyard/platform";
 export * from "./catalog/index.ts";
 export { type CatalogTarget, requiredCatalog } from "./commands/catalog-target.ts";
+export { UsageError } from "./commands/exit-codes.ts";
+export { httpUrl, readStack, readYaml } from "./commands/target.ts";
 export { type ConnectParameters, connect } from "./kubernetes/connect.ts";
 export { ConnectError } from "./kubernetes/connect-error.ts";
 export { KubernetesError } from "./kubernetes/kubernetes-error.ts";

@@ -1,9 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createManagementClient, JobsApi, requiredCatalog } from "@tiltyard/client";
+import { createManagementClient, httpUrl, JobsApi, requiredCatalog, UsageError } from "@tiltyard/client";
+import { ParameterError } from "@tiltyard/platform";
 import { documentationPage, formatError, printable } from "@tiltyard/protocol";
 import { onNpmExit } from "@tiltyard/protocol/parent";
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { type Environment, readConfig } from "./config.ts";
 import { asText } from "./job-text.ts";
 import { CatalogJobs } from "./jobs.ts";
@@ -42,6 +43,8 @@ const startTimeoutMs = 15 * 60_000;
  * ensures that two attempts never run at once.
  */
 const heartbeatTimeoutFactor = 1.5;
+/** The options that have no effect on a Ray outside Kubernetes. */
+const kubernetesOptions: (keyof KubernetesOptions)[] = ["stackOutputs", "file", "queue"];
 
 /**
  * Runs a command line with the streams and the environment of this process and sets the exit code. Prints errors. The
@@ -53,11 +56,11 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
     await tiltyardRunner().parseAsync(args, { from: "user" });
   } catch (error) {
-    // The exit code of an invalid command line is 2, as in `tiltyard`. Commander has already printed the error.
+    // The exit code of an invalid command line or file is 2, as in `tiltyard`. Commander has already printed its errors.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
       log(formatError(error));
-      process.exitCode = 1;
+      process.exitCode = error instanceof UsageError || error instanceof ParameterError ? 2 : 1;
     }
   }
 }
@@ -66,7 +69,7 @@ function tiltyardRunner(): Command {
   return new Command("tiltyard runner")
     .description("run the catalog's jobs on Ray")
     .version(version)
-    .option("--local", "start a Ray on this machine")
+    .addOption(new Option("--local", "start a Ray on this machine").conflicts(["address", ...kubernetesOptions]))
     .option(
       "--standby-minutes <number>",
       "with --local: how long a process waits for the next job; 0 for none",
@@ -76,7 +79,11 @@ function tiltyardRunner(): Command {
     .option("--stack-outputs <file>", "use the Kubernetes of this stack: what `pulumi stack output --json` printed")
     .option("-f, --file <file>", `the Ray clusters of jobs, as YAML: ${documentationPage("jobs")}`)
     .option("--queue <name>", "a queue of Kueue that admits the RayJobs")
-    .option("--address <url>", "use the Ray with this dashboard; its token: RAY_AUTH_TOKEN")
+    .addOption(
+      new Option("--address <url>", "use the Ray with this dashboard; its token: RAY_AUTH_TOKEN").conflicts(
+        kubernetesOptions,
+      ),
+    )
     .option("--url <url>", "the catalog; default: TILTYARD_CATALOG_URL, the default profile, the one of this machine")
     .option("--num-cpus <number>", "CPUs of the Ray that is started; those of the machine when absent", count)
     .option("--max-jobs <number>", "the most jobs at a time", count, 2)
@@ -86,6 +93,7 @@ function tiltyardRunner(): Command {
     .option("--capacity-timeout-minutes <number>", "how long an attempt waits for nodes or workers", count, 60)
     .option("--alive-file <file>", "a file to write after each pass, for a liveness probe")
     .action(run)
+    .showHelpAfterError("(see --help)")
     .exitOverride();
 }
 
@@ -115,7 +123,7 @@ async function run(options: Options): Promise<void> {
   // It runs after the end of the Ray that this process started, so that no attempt on it still runs.
   await using _handOver = {
     [Symbol.asyncDispose]: async () => {
-      if (options.local !== true || options.address !== undefined) return;
+      if (options.local !== true) return;
       await Promise.race([reconciler?.handOver(), sleep(handOverTimeoutMs)]).catch((error) => log(formatError(error)));
     },
   };
@@ -176,7 +184,8 @@ async function run(options: Options): Promise<void> {
 /** Returns the specified Ray or one that is started here; undefined on Kubernetes, where each job has a separate one. */
 function rayOf({ address, local, numCpus }: Options, environment: Environment, signal: AbortSignal) {
   if (address !== undefined) {
-    const named = { dashboardUrl: address, jobs: new JobsApi(address, environment.rayToken) };
+    const dashboardUrl = httpUrl(address, "Ray's dashboard");
+    const named = { dashboardUrl, jobs: new JobsApi(dashboardUrl, environment.rayToken) };
     return { get: async () => named, [Symbol.asyncDispose]: async () => {} };
   }
   return local === true ? new KeptRay({ env: environment.forRay, numCpus, signal, log }) : undefined;

@@ -1,8 +1,14 @@
-import { readFileSync } from "node:fs";
-import { connect, fromStackOutputs, parseStackOutputs, RayClusterApi, reapRayClusters } from "@tiltyard/client";
+import {
+  connect,
+  fromStackOutputs,
+  RayClusterApi,
+  readStack,
+  readYaml,
+  reapRayClusters,
+  UsageError,
+} from "@tiltyard/client";
 import { type ClusterParameters, parseJobCluster, runnerRights } from "@tiltyard/platform";
 import { documentationPage } from "@tiltyard/protocol";
-import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { settleAll } from "./failure.ts";
 import type { Platform } from "./platform.ts";
@@ -36,22 +42,23 @@ interface RayJobs {
  * Opens the RayJobs of a Kubernetes cluster, in one namespace and in one for each team. Without a file, jobs have a Ray
  * cluster with one group of CPU workers. Missing rights in the namespace of a team are logged, and only its jobs wait.
  *
- * @throws ParameterError, ConnectError; Error for invalid files and missing rights.
+ * @throws ParameterError, ConnectError; UsageError for invalid files; Error for missing rights.
  */
 export async function openRayJobs(
-  { stackOutputs, file, queue }: KubernetesOptions,
+  options: KubernetesOptions,
   where: { readonly catalogUrl: string; readonly leaseSeconds: number },
   log: (text: string) => void,
 ): Promise<RayJobs> {
-  const outputs = stackOutputs === undefined ? undefined : parseStackOutputs(read(stackOutputs));
+  const { file, queue } = options;
+  const outputs = readStack(options);
   const stack = outputs === undefined ? {} : fromStackOutputs(outputs);
-  const given = parseFile(file === undefined ? { rayClusters: { default: {} } } : read(file));
+  const given = parseFile(file === undefined ? { rayClusters: { default: {} } } : readYaml(file));
   const ofStack: Readonly<Record<string, TeamNamespace>> = Object.fromEntries(
     Object.entries(outputs?.teams ?? {}).map(([name, { namespace }]) => [name, { namespace, queue: outputs?.queue }]),
   );
   const templates = templatesOf(given.rayClusters, stack);
   const [first] = templates.values();
-  if (first === undefined) throw new Error("the file of the runner names no Ray cluster");
+  if (first === undefined) throw new UsageError("the file of the runner names no Ray cluster");
   const config = await connect(first);
   const open = async (target: TeamNamespace, team?: string) => {
     const api = new RayJobApi(config, target.namespace);
@@ -94,7 +101,7 @@ async function problemOfRights(api: RayJobApi): Promise<string | undefined> {
  * Parses the Ray clusters of a runner's file by name.
  *
  * @param stack The default parameters.
- * @throws ParameterError; Error for an invalid file.
+ * @throws ParameterError; UsageError for an invalid file.
  */
 export function templatesIn(content: unknown, stack: object): ReadonlyMap<string, ClusterParameters> {
   return templatesOf(parseFile(content).rayClusters, stack);
@@ -103,8 +110,8 @@ export function templatesIn(content: unknown, stack: object): ReadonlyMap<string
 function parseFile(content: unknown): z.output<typeof RunnerFile> {
   const parsed = RunnerFile.safeParse(content);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-  throw new Error(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the file"}: ${message}`);
+  throw new UsageError(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
 }
 
 /** @param namespace The namespace of a team; that of the templates when absent. */
@@ -117,8 +124,4 @@ function templatesOf(
   return new Map(
     Object.entries(rayClusters).map(([name, given]) => [name, parseJobCluster(name, stack, given, overrides)]),
   );
-}
-
-function read(file: string): unknown {
-  return parseYaml(readFileSync(file, "utf8"));
 }

@@ -30,6 +30,27 @@ test.each([["--nonsense"], ["extra"], ["--max-jobs", "0"]])(
   },
 );
 
+test.each([
+  [["--address", "ray.example.com"], "the URL of Ray's dashboard must begin with http:// or https:// and a host"],
+  [["--stack-outputs", resolve("runner/package.json")], "these are not the outputs of a Tiltyard stack:"],
+  [["--file", "missing.yaml"], "cannot read missing.yaml: ENOENT"],
+  [["--file", resolve("runner/package.json")], "the file of the runner is not valid:\n  rayClusters: "],
+])("exits with 2 for an invalid URL or file: %j", async (args, problem) => {
+  const { finished } = startProgram(["runner/main.ts", ...args], { TILTYARD_API_KEY: "key" });
+  expect(await finished).toMatchObject({ code: 2, stderr: expect.stringContaining(problem) });
+});
+
+test.each([
+  ["--local", "--address", "http://127.0.0.1:8265"],
+  ["--local", "--file", "runner.yaml"],
+  ["--address", "http://127.0.0.1:8265", "--queue", "ray"],
+])("refuses options of different places of Ray: %s %s %s %s", async (...args) => {
+  expect(await startCommand(runCommandLine, args).finished).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("cannot be used with option"),
+  });
+});
+
 test("treats an empty variable as unset", () => {
   expect(readConfig({ RAY_AUTH_TOKEN: "" })).toMatchObject({ rayToken: undefined });
 });
