@@ -32,10 +32,7 @@ export function addJobOptions(command: Command): Command {
     .option("--url <url>", "the catalog that records the job; or TILTYARD_CATALOG_URL. Its key: TILTYARD_API_KEY")
     .option("--table <id>", "the table whose column the job fills, e.g. 'prod$films'")
     .option("--column <name>", "that column")
-    .option(
-      "--transaction <id>",
-      "an open transaction, instead of a table and a column; with --no-wait it stays Running",
-    );
+    .option("--transaction <id>", "an open transaction, instead of a table and a column");
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

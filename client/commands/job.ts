@@ -29,7 +29,7 @@ function rayJobCommand(): Command {
   addJobOptions(addClusterOptions(job.command("submit")))
     .description("submit a command, and follow it until it ends")
     .argument("<command...>", "the command to run, after --")
-    .option("--no-wait", "submit it, print its id, and exit")
+    .option("--no-wait", "submit it, print its id, and exit; an open transaction stays Running")
     .addHelpText("after", "\nExample:\n  tiltyard ray job submit --cluster embeddings -w . -- python backfill.py")
     .action(async (command: readonly string[], options: Options & JobOptions & { readonly wait: boolean }) => {
       const tracking = trackingOf(options);
