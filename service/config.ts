@@ -75,7 +75,7 @@ const Environment = z.object({
     .string()
     .regex(/^\d{1,5}$/, "must be a port")
     .transform(Number)
-    .pipe(z.int().max(65_535))
+    .pipe(z.int().max(65_535, "must be a port, 65535 at most"))
     .optional(),
   TILTYARD_DATA_DIR: z
     .string()

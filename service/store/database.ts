@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { codeOf, messageOf } from "@tiltyard/protocol";
+import { closest, codeOf, messageOf } from "@tiltyard/protocol";
 
 export type Database =
   | {
@@ -18,6 +18,7 @@ export type PostgresDatabase = Extract<Database, { kind: "postgres" }>;
 
 /** The values of `sslmode`. libpq's modes `allow` and `prefer` silently continue without TLS. */
 const sslModes = ["disable", "require", "verify-ca", "verify-full"];
+const tlsParameters = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
 
 /** Returns the problem of a database URL without the URL, which may contain a password; undefined if valid. */
 export function problemOfDatabaseUrl(text: string): string | undefined {
@@ -28,6 +29,11 @@ export function problemOfDatabaseUrl(text: string): string | undefined {
   if (url.pathname.length < 2) return "must name a database: postgres://USER:PASSWORD@HOST/DATABASE";
   if (url.hostname === "" && !url.searchParams.has("host"))
     return "must name a host: postgres://USER:PASSWORD@HOST/DATABASE";
+  // The driver ignores an unknown parameter, and a misspelled sslmode would connect without TLS.
+  for (const name of url.searchParams.keys()) {
+    const meant = closest(name, tlsParameters);
+    if (meant !== undefined && name !== meant) return `has no parameter ${name}; did you mean ${meant}?`;
+  }
   const mode = url.searchParams.get("sslmode");
   if (mode !== null && !sslModes.includes(mode)) return `must have an sslmode of ${sslModes.join(", ")}`;
   if (mode === "verify-ca" && !url.searchParams.has("sslrootcert"))

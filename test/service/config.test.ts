@@ -71,7 +71,7 @@ describe("the settings", () => {
   });
 
   test.each([
-    [{ TILTYARD_PORT: "70000" }, "TILTYARD_PORT"],
+    [{ TILTYARD_PORT: "70000" }, "TILTYARD_PORT must be a port, 65535 at most"],
     [{ TILTYARD_PORT: "-1" }, "TILTYARD_PORT must be a port"],
     [{ TILTYARD_DATABASE_URL: "mysql://host/db" }, "TILTYARD_DATABASE_URL must be sqlite:PATH or postgres://"],
     [{ TILTYARD_DATABASE_CONNECTIONS: "0" }, "TILTYARD_DATABASE_CONNECTIONS must be a number of connections"],
@@ -133,6 +133,7 @@ describe("the settings", () => {
       "must have an sslmode of disable, require, verify-ca, verify-full",
     ],
     ["postgres://user:s3cret@host/db?sslmode=verify-ca", "must have an sslrootcert"],
+    ["postgres://user:s3cret@host/db?ssl_mode=verify-full", "has no parameter ssl_mode; did you mean sslmode?"],
   ])("refuse the database %s and do not repeat its password", (url, problem) => {
     const problems = problemsOf({ TILTYARD_DATABASE_URL: url });
     expect(problems).toContain(`TILTYARD_DATABASE_URL ${problem}`);
