@@ -36,8 +36,7 @@ function tiltyardCatalog(): Command {
       `A catalog for Lance tables. Its settings are environment variables; ${documentationPage("settings")} lists them.`,
     )
     .version(version)
-    .enablePositionalOptions()
-    .showHelpAfterError("(see --help)");
+    .enablePositionalOptions();
   program
     .command("serve")
     .description("run the catalog")
@@ -48,12 +47,12 @@ function tiltyardCatalog(): Command {
     .action(serve);
   for (const command of [backupCommand(), restoreCommand(), moveCommand(), checkWarehouseCommand()])
     program.addCommand(command);
-  throwInsteadOfExit(program);
+  reportErrors(program);
   return program;
 }
 
-/** Throws errors of Commander, which would exit the process by default. */
-function throwInsteadOfExit(command: Command): void {
-  command.exitOverride();
-  command.commands.forEach(throwInsteadOfExit);
+/** Refers to the help after an error of Commander, and throws it. Commander itself would exit the process. */
+function reportErrors(command: Command): void {
+  command.exitOverride().showHelpAfterError("(see --help)");
+  command.commands.forEach(reportErrors);
 }

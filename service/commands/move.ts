@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { readConfig } from "../config.ts";
+import { ConfigError, readConfig } from "../config.ts";
 import { describeDatabase } from "../store/database.ts";
 import { type JsonOption, jsonOption, print } from "./output.ts";
 
@@ -19,7 +19,7 @@ export function moveCommand(): Command {
       const file = resolve(name);
       const { database } = readConfig(process.env);
       if (database.kind !== "postgres")
-        throw new Error("TILTYARD_DATABASE_URL must name the PostgreSQL database to move to: postgres://...");
+        throw new ConfigError("TILTYARD_DATABASE_URL must name the PostgreSQL database to move to: postgres://...");
       if (!existsSync(file)) throw new Error(`no file exists at ${file}`);
       // The driver of PostgreSQL is loaded only when it is needed.
       const { moveToPostgres } = await import("../store/move.ts");

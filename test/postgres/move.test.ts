@@ -74,11 +74,11 @@ describe("move", () => {
   });
 
   test.each([
-    ["a file that is not there", () => ({ TILTYARD_DATABASE_URL: target.url }), "no file exists at"],
-    ["a target that is SQLite", () => ({}), "must name the PostgreSQL database to move to"],
-  ])("refuses %s", async (_, settings, message) => {
+    ["a file that is not there", () => ({ TILTYARD_DATABASE_URL: target.url }), 1, "no file exists at"],
+    ["a target that is SQLite", () => ({}), 2, "must name the PostgreSQL database to move to"],
+  ])("refuses %s", async (_, settings, exitCode, message) => {
     const { code, stderr } = await runCatalogCommand(["move", file], settings());
-    expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+    expect([code, stderr]).toEqual([exitCode, expect.stringContaining(message)]);
   });
 });
 

@@ -120,7 +120,7 @@ test("--version prints the version of the package", async () => {
 
 test.each([
   [["serve", "--port", "3"], 2, "unknown option '--port'"],
-  [["backup"], 2, "missing required argument"],
+  [["backup"], 2, "missing required argument 'file'\n(see --help)"],
   [["nothing"], 2, "unknown command"],
 ])("a command line such as %j is refused with exit code %i", async (args, exitCode, message) => {
   const { code, stderr } = await run(args, settingsIn(temporaryFolder("tiltyard-commands-")));
