@@ -15,7 +15,9 @@ export const jobFields = {
     .describe("The maximum time in seconds that all attempts together run, after which the job fails."),
   priority: word(jobPriorities)
     .optional()
-    .describe("The order of the job among those of its principal; normal when absent. It has no effect on others."),
+    .describe(
+      "The order of the job among those of its principal: `high`, `normal` or `low`; `normal` when absent. It has no effect on others.",
+    ),
 };
 
 /** The fields of a request that decide what happens to rows for which a function raises. They replace what the function declares. */
