@@ -17,7 +17,7 @@ import { until } from "./until.ts";
 /**
  * The options of the connections from the programs in this process to their engines, which Pulumi's types hide. By default
  * gRPC shares connections by address. A new engine at the port of an ended one would get its broken connection, and Pulumi
- * takes a program whose connection breaks for one that ended without resources, so the engine would delete all of them.
+ * treats a program whose connection breaks as one that ended without resources, so the engine would delete all of them.
  */
 const connectionOptions: Record<string, unknown> = createRequire(import.meta.url)(
   "@pulumi/pulumi/runtime/settings.js",
