@@ -120,7 +120,7 @@ function validUntil(job: JobRecord): number {
 }
 
 /** Returns the roles of the catalog itself, which only writes Geneva's records; undefined for all others. */
-export function grantsOfCatalog(principal: string, objects: readonly Identifier[]): readonly Grant[] | undefined {
+function grantsOfCatalog(principal: string, objects: readonly Identifier[]): readonly Grant[] | undefined {
   if (principal !== catalogPrincipal || !objects.every(isSystemTable)) return undefined;
   return objects.map((namespace) => ({ namespace, role: "writer" }) as const);
 }

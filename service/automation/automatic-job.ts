@@ -11,7 +11,7 @@ import {
   type Role,
 } from "@tiltyard/protocol";
 import { authorize } from "../auth/authorize.ts";
-import { grantsOfCatalog } from "../auth/job-key.ts";
+import { grantsOf } from "../auth/job-key.ts";
 import type { CommitDeps } from "../commits/deps.ts";
 import { viewOf } from "../commits/read.ts";
 import { indexPolicyOf, type Policy } from "../domain/policy.ts";
@@ -23,7 +23,6 @@ import { type NewJob, prepareJob, requireNameable } from "../jobs/job.ts";
 import { parametersOf } from "../jobs/parameters.ts";
 import type { Rows } from "../rows/rows.ts";
 import type { Automation } from "../store/automations.ts";
-import { listGrantsOf } from "../store/grants.ts";
 import { findTableById, type TableRecord } from "../store/tables.ts";
 import { prepareRefresh } from "../views/refresh.ts";
 
@@ -47,8 +46,7 @@ export async function automaticJob(
   const { store, rows } = deps;
   const { identifier } = table;
   requireNameable(identifier);
-  const grants = grantsOfCatalog(principal, [identifier]) ?? (await listGrantsOf(store.read, principal));
-  const opener = { name: principal, grants };
+  const opener = { name: principal, grants: await grantsOf(store.read, principal, [identifier]) };
   const caller: Caller = { principal: opener, requestId: "" };
   const requireRole = (role: Role, object: Identifier) => authorize(opener, [{ role, object }]);
   const jobOf = (contract: { readonly operationId: string }, request: JobParameters) => {
