@@ -1,5 +1,5 @@
 import { messageOf } from "@tiltyard/protocol";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { JobError } from "../ray/dashboard.ts";
 import { JobsApi } from "../ray/jobs.ts";
 import type { OpenJobs } from "../ray/open-jobs.ts";
@@ -78,12 +78,15 @@ function rayJobCommand(): Command {
   addClusterOptions(job.command("logs"))
     .description("print the output of a job")
     .argument("<id>")
-    .option("--follow", "follow the output until the job ends")
+    .addOption(new Option("--follow", "follow the output until the job ends").conflicts("json"))
     .action(async (id: string, options: Options & { readonly follow?: boolean }) => {
       await interruptible(async (signal) => {
         await using opened = await open(options);
         if (options.follow) await showLogs(opened.jobs.get(id), process.stdout, signal);
-        else process.stdout.write(await opened.jobs.output(id));
+        else {
+          const output = await opened.jobs.output(id);
+          process.stdout.write(options.json ? `${JSON.stringify(output.trimEnd().split("\n"))}\n` : output);
+        }
       });
     });
 

@@ -478,6 +478,8 @@ describe("tiltyard ray job", () => {
     expect((await run(submit)).stdout).toBe("mine\n");
     const address = ["--address", dashboard.url];
     expect((await tiltyard("ray", "job", "logs", ...address, "--follow", "mine")).stdout).toBe("done\n");
+    expect((await tiltyard("ray", "job", "logs", ...address, "--json", "mine")).stdout).toBe('["done"]\n');
+    expect((await tiltyard("ray", "job", "logs", ...address, "--json", "--follow", "mine")).code).toBe(2);
     expect((await tiltyard("ray", "job", "list", ...address)).stdout).toMatch(
       /^ID +STATUS +STARTED +COMMAND\nmine +SUCCEEDED/,
     );
