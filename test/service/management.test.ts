@@ -418,7 +418,7 @@ describe("a dropped table", () => {
     expect((await catalog.call("listTableVersions", { id: [namespace, "again"] })).body.versions).toHaveLength(1);
     expect((await undrop({})).status).toBe(404);
     const audit = await transactions({ id: [namespace], principal: "undropper" });
-    expect(audit).toMatchObject([{ operation: "UndropTable", objects: [[namespace, "again"]] }]);
+    expect(audit).toMatchObject([{ operation: "UndropTable", objects: [table.id, [namespace, "again"]] }]);
   });
 
   test("is listed in pages", async () => {

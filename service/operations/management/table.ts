@@ -41,14 +41,16 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
 
 export const undropTable: Handler<"undropTable"> = async (request, { store }, caller) => {
   const { dropped_id, id, new_id: identifier = id } = request;
-  const change = { contract: managementContracts.undropTable, request, caller, objects: [identifier] };
+  const isRenamed = !isDeepStrictEqual(id, identifier);
+  const objects = isRenamed ? [id, identifier] : [identifier];
+  const change = { contract: managementContracts.undropTable, request, caller, objects };
   const work = async (session: Session) => {
     const found = await findDroppedTable(session, dropped_id);
     // The comparison uses parts, because joined parts of different names may be equal.
     if (found === undefined || !isDeepStrictEqual(id, found.identifier))
       throw new CatalogError("TableNotFound", "no dropped table has this id and name; see the list of dropped tables");
     await requireFreeName(session, identifier);
-    if (!isDeepStrictEqual(id, identifier)) await requireNoOpenJob(session, found);
+    if (isRenamed) await requireNoOpenJob(session, found);
     await renameTable(session, dropped_id, identifier);
     await deleteTask(session, purgeOf(dropped_id));
     // They may have become due meanwhile.
