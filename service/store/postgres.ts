@@ -102,9 +102,10 @@ class PostgresStore implements Store {
     try {
       return await writing;
     } catch (error) {
+      const explained = explain(error);
       // An error of the server itself is a rollback.
-      if (isCommitting && !(error instanceof DatabaseError)) throw new CommitInDoubtError(explain(error));
-      throw explain(error);
+      const isInDoubt = isCommitting && explained instanceof CatalogError && !(error instanceof DatabaseError);
+      throw isInDoubt ? new CommitInDoubtError(explained.cause) : explained;
     } finally {
       this.#writing.delete(writing);
     }
