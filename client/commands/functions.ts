@@ -41,7 +41,7 @@ export function functionsCommand(): Command {
     .action(async (name: string, version: number, options: CatalogOptions) => {
       const { catalog } = catalogOf(options);
       const { dropped } = await catalog.dropFunction({ id: readIdentifier(name), version: String(version) });
-      if (!dropped) throw new Error(`No version ${version} of the Function ${name}`);
+      if (!dropped) throw new Error(`the Function ${name} has no version ${version}`);
       print(options, { function: name, version, dropped }, `dropped version ${version} of ${name}`);
     });
 
@@ -55,7 +55,7 @@ function versionsIn(catalog: CatalogClient, id: readonly string[]): Promise<read
 async function newestOf(catalog: CatalogClient, id: readonly string[]): Promise<FunctionVersion> {
   const found = (await versionsIn(catalog, id.slice(0, -1))).filter(({ name }) => name === id.at(-1));
   const newest = found.toSorted((one, other) => Number(other.version) - Number(one.version))[0];
-  if (newest === undefined) throw new Error(`No Function ${showIdentifier(id)}`);
+  if (newest === undefined) throw new Error(`the Function ${showIdentifier(id)} does not exist`);
   return newest;
 }
 

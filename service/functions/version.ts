@@ -34,5 +34,5 @@ export function toFunctionVersion(record: FunctionRecord, database: readonly str
 }
 
 export function versionNotFound(function_: Identifier, version: string | number | undefined): CatalogError {
-  return new CatalogError("FunctionNotFound", `the function ${formatIdentifier(function_)} has no version ${version}`);
+  return new CatalogError("FunctionNotFound", `the Function ${formatIdentifier(function_)} has no version ${version}`);
 }

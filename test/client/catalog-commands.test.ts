@@ -410,8 +410,8 @@ test("functions are listed, described and dropped", async () => {
   expect(await json("functions", "describe", name, "1")).toMatchObject({ version: "1", name: "double" });
   expect((await tiltyard("functions", "drop", name, "2")).stdout).toBe(`dropped version 2 of ${name}\n`);
   expect(await json("functions", "list", namespace)).toMatchObject([{ version: "1" }]);
-  expect((await tiltyard("functions", "drop", name, "2")).stderr).toContain(`No version 2 of the Function ${name}`);
-  expect((await tiltyard("functions", "describe", `${namespace}$none`)).stderr).toContain("No Function");
+  expect((await tiltyard("functions", "drop", name, "2")).stderr).toContain(`the Function ${name} has no version 2`);
+  expect((await tiltyard("functions", "describe", `${namespace}$none`)).stderr).toContain(`the Function ${namespace}$none does not exist`);
 });
 
 test("secrets are created and altered with a value from a file or a pipe, listed and dropped", async () => {

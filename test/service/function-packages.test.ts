@@ -130,7 +130,7 @@ test("a job whose version was dropped fails, also if another version has its num
   await catalog.call("dropFunction", { id, version: "1" });
   expect((await catalog.call("describeRemoteJob", { job_id: replacement })).error).toMatchObject({
     status: 404,
-    detail: `the function ${namespace}$f has no version 1`,
+    detail: `the Function ${namespace}$f has no version 1`,
   });
 });
 
