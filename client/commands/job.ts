@@ -85,7 +85,8 @@ function rayJobCommand(): Command {
         if (options.follow) await showLogs(opened.jobs.get(id), process.stdout, signal);
         else {
           const output = await opened.jobs.output(id);
-          process.stdout.write(options.json ? `${JSON.stringify(output.trimEnd().split("\n"))}\n` : output);
+          const lines = output.replace(/\n$/, "").split("\n");
+          process.stdout.write(options.json ? `${JSON.stringify(output === "" ? [] : lines)}\n` : output);
         }
       });
     });
