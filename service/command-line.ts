@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { codeOf, documentationPage, formatError } from "@tiltyard/protocol";
+import { codeOf, documentationPage, formatError, ownValue } from "@tiltyard/protocol";
 import { Command, CommanderError } from "commander";
 import { backupCommand, restoreCommand } from "./commands/backup.ts";
 import { checkWarehouseCommand } from "./commands/check-warehouse.ts";
@@ -9,6 +9,13 @@ import { ConfigError } from "./config.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8")) as {
   readonly version: string;
+};
+
+/** What to do after the system's errors of a server that starts. */
+const advices: Readonly<Record<string, string>> = {
+  EADDRINUSE: "; set TILTYARD_PORT to listen elsewhere",
+  EADDRNOTAVAIL: "; set TILTYARD_HOST to an address of this machine",
+  ENOTFOUND: "; set TILTYARD_HOST to an address of this machine",
 };
 
 /**
@@ -23,7 +30,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
     else {
-      const advice = codeOf(error) === "EADDRINUSE" ? "; set TILTYARD_PORT to listen elsewhere" : "";
+      const advice = ownValue(advices, codeOf(error) ?? "") ?? "";
       process.stderr.write(`tiltyard-catalog: ${formatError(error)}${advice}\n`);
       process.exitCode = error instanceof ConfigError ? 2 : 1;
     }
