@@ -11,7 +11,7 @@ const { version } = JSON.parse(readFileSync(new URL("./package.json", import.met
   readonly version: string;
 };
 
-/** What to do after the system's errors of a server that starts. */
+/** The advice for errors of the system when the server starts. */
 const advices: Readonly<Record<string, string>> = {
   EADDRINUSE: "; set TILTYARD_PORT to listen elsewhere",
   EADDRNOTAVAIL: "; set TILTYARD_HOST to an address of this machine",

@@ -31,7 +31,8 @@ export function parseLocation(text: string): Location {
     if (bucket !== "" && bucket !== "localhost") throw invalid("must not name a host");
     return locationOf("file", "", checkedPath(decode(rest, invalid), invalid));
   }
-  if (!/^[a-z0-9][a-z0-9._-]{1,221}$/.test(bucket)) throw invalid("must name a bucket of lowercase letters, digits, dots and dashes");
+  if (!/^[a-z0-9][a-z0-9._-]{1,221}$/.test(bucket))
+    throw invalid("must name a bucket: 2 to 222 lowercase letters, digits, dots, dashes and underscores");
   return locationOf(scheme as "s3" | "gs", bucket, checkedPath(decode(rest, invalid), invalid));
 }
 

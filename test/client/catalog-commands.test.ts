@@ -411,7 +411,9 @@ test("functions are listed, described and dropped", async () => {
   expect((await tiltyard("functions", "drop", name, "2")).stdout).toBe(`dropped version 2 of ${name}\n`);
   expect(await json("functions", "list", namespace)).toMatchObject([{ version: "1" }]);
   expect((await tiltyard("functions", "drop", name, "2")).stderr).toContain(`the Function ${name} has no version 2`);
-  expect((await tiltyard("functions", "describe", `${namespace}$none`)).stderr).toContain(`the Function ${namespace}$none does not exist`);
+  expect((await tiltyard("functions", "describe", `${namespace}$none`)).stderr).toContain(
+    `the Function ${namespace}$none does not exist`,
+  );
 });
 
 test("secrets are created and altered with a value from a file or a pipe, listed and dropped", async () => {
