@@ -76,11 +76,6 @@ export const TableProperties = Properties.superRefine((properties, context) => {
  */
 export const AnsweredProperties = z.record(z.string(), z.string());
 
-/** The context in which requests, files and settings are parsed. A missing value has a message of its own. */
-export const parsing: z.core.ParseContext<z.core.$ZodIssue> = {
-  error: ({ code, input }) => (code === "invalid_type" && input === undefined ? "is required" : undefined),
-};
-
 const { partsMax, partLengthMax, delimiterLengthMax, noControlCharacters } = identifierLimits;
 
 /** The identifier of an object as a list of its parts. */

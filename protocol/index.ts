@@ -9,7 +9,7 @@ export * from "./contracts.ts";
 export { documentationPage, documentationTitles } from "./documentation.ts";
 export { millisecondsOf } from "./duration.ts";
 export * from "./errors.ts";
-export { Context, delimiter, Identity, parsing, pathId, viewDefinitionPrefix } from "./fields.ts";
+export { Context, delimiter, Identity, pathId, viewDefinitionPrefix } from "./fields.ts";
 export {
   FunctionDefinition,
   type FunctionField,
@@ -50,6 +50,7 @@ export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export type { AlterTransactionAction } from "./operations/transaction.ts";
 export { ownValue } from "./own-value.ts";
+export { parsing } from "./parsing.ts";
 export { printable, surviveOutputErrors } from "./program-output.ts";
 export * from "./remote/contracts.ts";
 export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";

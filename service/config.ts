@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { CatalogError, defaultDelimiter, millisecondsOf, ownValue, parseIdentifier } from "@tiltyard/protocol";
+import { CatalogError, defaultDelimiter, millisecondsOf, ownValue, parseIdentifier, parsing } from "@tiltyard/protocol";
 import { z } from "zod";
 import { ApiKeySecret } from "./auth/api-key.ts";
 import { childEnvironment } from "./rows/environment.ts";
@@ -160,7 +160,7 @@ export class ConfigError extends Error {
 /** Reads the configuration. An empty variable counts as absent. @throws ConfigError */
 export function readConfig(environment: Variables) {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  const parsed = Environment.safeParse(set);
+  const parsed = Environment.safeParse(set, parsing);
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")} ${issue.message}`),
     // Settings that are valid individually may contradict each other.

@@ -7,6 +7,7 @@ import {
   isIdempotent,
   jsonOrUndefined,
   managementContracts,
+  parsing,
   requestShape,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
@@ -154,7 +155,7 @@ async function callOnce(
 /** Parses the text of a successful response. @throws CatalogResponseError */
 function answerOf({ operationId, response }: AnyContract, url: string, text: string): unknown {
   const json = jsonOrUndefined(text);
-  const { success, data = {}, error } = response.safeParse(json);
+  const { success, data = {}, error } = response.safeParse(json, parsing);
   const isJson = json !== undefined || text === "";
   if (success && isJson) return data;
   const [issue] = error?.issues ?? [];

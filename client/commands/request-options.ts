@@ -1,5 +1,5 @@
 import type { AnyContract } from "@tiltyard/protocol";
-import { fieldDescriptions, ownValue } from "@tiltyard/protocol";
+import { fieldDescriptions, ownValue, parsing } from "@tiltyard/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { z } from "zod";
 
@@ -46,14 +46,14 @@ function fieldsOf(body: z.ZodObject): readonly [string, z.ZodType][] {
 
 /** Parses the value of an option. @throws InvalidArgumentError */
 function parsed(schema: z.ZodType, text: string): string | number {
-  const asText = schema.safeParse(text);
+  const asText = schema.safeParse(text, parsing);
   if (asText.success) return text;
   const number = text.trim() === "" ? Number.NaN : Number(text);
-  const asNumber = schema.safeParse(number);
+  const asNumber = schema.safeParse(number, parsing);
   if (asNumber.success) return number;
   const isText = asNumber.error.issues.some(({ code }) => code === "invalid_type");
   const { issues } = isText ? asText.error : asNumber.error;
-  throw new InvalidArgumentError(issues.map(({ message }) => message).join(", "));
+  throw new InvalidArgumentError(`It ${issues.map(({ message }) => message).join(", and it ")}.`);
 }
 
 function accepts(schema: z.ZodType, value: unknown): boolean {

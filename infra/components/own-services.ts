@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { parsing } from "@tiltyard/protocol";
 import type { Backups, CloudServices, IdentityArgs, PodIdentity } from "../cluster.ts";
 import { bucketOf } from "../settings/setting-types.ts";
 
@@ -47,7 +48,7 @@ export class OwnServices implements CloudServices {
 }
 
 function checked(bucket: string): string {
-  const { data, error } = Bucket.safeParse(bucket);
+  const { data, error } = Bucket.safeParse(bucket, parsing);
   if (data === undefined) throw new pulumi.RunError(`bucket: ${error.issues[0]?.message}, not ${bucket}`);
   return data;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { type ConstructResult, main, type Provider } from "@pulumi/pulumi/provider/index.js";
-import { ownValue } from "@tiltyard/protocol";
+import { ownValue, parsing } from "@tiltyard/protocol";
 import { rayImages } from "../components/ray/ray-images.ts";
 import type { PlatformParts } from "../components/ray/ray-platform.ts";
 import { configOfValues, type ExistingConfig } from "../config.ts";
@@ -107,7 +107,7 @@ async function constructRunner(name: string, inputs: pulumi.Inputs, options: pul
 
 /** @throws RunError for a value that is no list of names. */
 function namesOf(given: unknown): readonly string[] {
-  const { data, error } = RayClusterNames.safeParse(given ?? undefined);
+  const { data, error } = RayClusterNames.safeParse(given ?? undefined, parsing);
   if (error) throw new pulumi.RunError(`rayClusters: ${error.issues[0]?.message}`);
   return data;
 }

@@ -1,4 +1,4 @@
-import { CatalogError, documentationPage, jsonOrUndefined, TablePolicy } from "@tiltyard/protocol";
+import { CatalogError, documentationPage, jsonOrUndefined, parsing, TablePolicy } from "@tiltyard/protocol";
 import { z } from "zod";
 import {
   type Automation,
@@ -46,7 +46,7 @@ export function policyIn(properties: TableRecord["properties"]): Policy {
     const problem = `properties.${name}: is not JSON. ${documentationPage("tables")} describes its fields`;
     if (given[name] === undefined) throw new CatalogError("InvalidInput", problem);
   }
-  const parsed = Policy.safeParse(given);
+  const parsed = Policy.safeParse(given, parsing);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new CatalogError("InvalidInput", `properties.${issue?.path.join(".")}: ${issue?.message}`);

@@ -6,6 +6,7 @@ import {
   type Identifier,
   jsonOrUndefined,
   parseManifest,
+  parsing,
   systemNamespaceOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
@@ -176,7 +177,7 @@ function named(name: string) {
 }
 
 function parsed<Output>(schema: z.ZodType<Output>, row: unknown, kind: Kind, name: string): Output {
-  const { data, error } = schema.safeParse(row);
+  const { data, error } = schema.safeParse(row, parsing);
   if (error === undefined) return data as Output;
   const problems = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
   throw new CatalogError("InvalidInput", `${kind}: the definition ${JSON.stringify(name)} is not valid: ${problems}`);

@@ -27,7 +27,7 @@ describe("settings that are not valid", () => {
       "catalog: has no field databse (did you mean database?)",
     ],
     ["a VPC without subnets", "eks", { network: { vpc: { id: "vpc-1" } } }, "vpc.privateSubnetIds: is required"],
-    ["text for a structure", "gke", { "tiltyard:catalog": "sqlite" }, "catalog: Invalid input: expected object"],
+    ["text for a structure", "gke", { "tiltyard:catalog": "sqlite" }, "catalog: must be an object, not a string"],
     [
       "a namespace that is no name",
       "gke",

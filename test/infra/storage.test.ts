@@ -192,7 +192,7 @@ describe("resources that cannot be retained like this", () => {
     ["gke", { encryptionKey: awsKey }, "encryptionKey: must be projects/PROJECT/locations"],
     ["existing", { encryptionKey: awsKey }, "encryptionKey: is not a setting on existing"],
     ["eks", { bucket: "s3://ours", objectVersionDays: 7 }, "objectVersionDays: requires a bucket of the stack"],
-    ["eks", { objectVersionDays: 0 }, "objectVersionDays: Too small"],
+    ["eks", { objectVersionDays: 0 }, "objectVersionDays: must be more than 0"],
     [
       "eks",
       { encryptionKey: awsKey, catalog: { vendCredentials: true } },

@@ -78,7 +78,7 @@ describe("an id", () => {
     const entries = [{ id: parts, version: 2, manifest_path: "x" }];
     expect(await send("/v1/table/version/batch-create", { entries })).toEqual([
       400,
-      "entries.0.id: Too big: expected array to have <=32 items",
+      "entries.0.id: must have at most 32 items",
     ]);
   });
 

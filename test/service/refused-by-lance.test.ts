@@ -286,7 +286,9 @@ describe("requests that would crash the library are refused before it:", () => {
   );
 
   test.each([{ ef: 2 ** 52 }, { nprobes: 2 ** 32 }])("the candidates of a vector search: %j", async (query) => {
-    expect(await refusal("queryTable", { k: 1, vector: { single_vector: [1] }, ...query })).toContain("Too big");
+    expect(await refusal("queryTable", { k: 1, vector: { single_vector: [1] }, ...query })).toContain(
+      "must be at most",
+    );
   });
 
   test.each([
