@@ -9,8 +9,13 @@ export interface JsonOption {
 export const jsonOption = () => new Option("--json", "print JSON");
 
 /** Creates the option `--limit`, a positive integer. */
-export function limitOption(description: string, limit: number): Option {
-  return new Option("--limit <number>", description).default(limit).argParser(wholeNumber);
+export function limitOption(description: string, limit: number, most = Number.MAX_SAFE_INTEGER): Option {
+  const parse = (text: string) => {
+    const value = wholeNumber(text);
+    if (value > most) throw new InvalidArgumentError(`It must be at most ${most}.`);
+    return value;
+  };
+  return new Option("--limit <number>", description).default(limit).argParser(parse);
 }
 
 /** Parses a positive integer. @throws InvalidArgumentError */

@@ -50,11 +50,10 @@ export function tablesCommand(): Command {
   );
 
   addTableCommand(tables, "head", "print the first rows of a table; long values are cut")
-    .addOption(limitOption("the number of rows, 100 at most", 10))
+    .addOption(limitOption(`the number of rows, ${headMax} at most`, 10, headMax))
     .action(async (table: string, options: LimitOptions) => {
       const { management } = catalogOf(options);
-      const limit = Math.min(options.limit, headMax);
-      const { names, values, texts } = await firstRows(management, readIdentifier(table), limit);
+      const { names, values, texts } = await firstRows(management, readIdentifier(table), options.limit);
       print(options, values, formatTable(texts, names, terminalWidth(process.stdout)));
     });
 

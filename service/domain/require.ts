@@ -67,7 +67,7 @@ export async function requireTransaction(session: Session, identifier: Identifie
   const [id = "", namespace] = [identifier.at(-1), identifier.slice(0, -1)];
   const transaction = (await findJob(session, identifier)) ?? (await findAuditRecord(session, id, namespace));
   if (transaction !== undefined) return transaction;
-  throw new CatalogError("TransactionNotFound", `transaction ${formatIdentifier(identifier)} does not exist`);
+  throw new CatalogError("TransactionNotFound", `no transaction or job has the id ${formatIdentifier(identifier)}`);
 }
 
 /** Returns a job. @throws CatalogError TransactionNotFound; ConcurrentModification for an audit record. */

@@ -185,7 +185,8 @@ describe("tiltyard", () => {
     [["doctor", "--stack-outputs", file], `cannot use ${file}: these are not the outputs of a Tiltyard stack`],
     [["jobs", "list", "--url", "localhost:2333"], "the URL of the catalog must begin with http:// or https://"],
     [["jobs", "list", "--url", "http://127.0.0.1:9", "--limit", "0"], "It must be a whole number above 0."],
-    [["jobs", "compact", "t", "--priority", "3"], "argument '3' is invalid. must be one of high, normal, low"],
+    [["tables", "head", "t", "--url", "http://127.0.0.1:9", "--limit", "101"], "It must be at most 100."],
+    [["jobs", "compact", "t", "--priority", "3"], "argument '3' is invalid. It must be one of high, normal, low."],
     [
       ["ray", "job", "list", "--address", "localhost:8265"],
       "the URL of Ray's dashboard must begin with http:// or https://",
