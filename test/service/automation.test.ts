@@ -445,32 +445,30 @@ test("a job is opened by the catalog itself, soon after the commit", async () =>
   }
 });
 
-describe("a column with auto_backfill gets no job any more when its principal", () => {
-  test.each([
-    [
-      "has lost the role",
-      (id: readonly string[]) => catalog.call("revokeGrant", { id: id.slice(0, 1), principal: "leaver" }),
-    ],
-    [
-      "has lost its last key",
-      async () => {
-        const { api_keys } = (await catalog.call("listApiKeys", { principal: "leaver" })).body;
-        for (const { api_key_id } of api_keys) await catalog.call("revokeApiKey", { api_key_id });
-      },
-    ],
-  ])("%s", async (_, leave) => {
-    const id = await createFilms(catalog);
-    const key = await catalog.keyFor("leaver", { [id[0] ?? ""]: "writer" });
-    const request = { id, new_columns: [{ name: "length", virtual_column }] };
-    expect((await catalog.call("alterTableAddColumns", request, { key })).status).toBe(200);
-    await append(id);
-    const [job] = await jobsOn(id);
-    expect(job).toMatchObject({ principal: "leaver", status: "Queued" });
-    await end(job?.job_id ?? "", "Canceled");
-    await leave(id);
-    await append(id);
-    expect((await jobsOn(id)).filter(({ status }) => status === "Queued")).toEqual([]);
-  });
+test.each([
+  [
+    "has lost the role",
+    (id: readonly string[]) => catalog.call("revokeGrant", { id: id.slice(0, 1), principal: "leaver" }),
+  ],
+  [
+    "has lost its last key",
+    async () => {
+      const { api_keys } = (await catalog.call("listApiKeys", { principal: "leaver" })).body;
+      for (const { api_key_id } of api_keys) await catalog.call("revokeApiKey", { api_key_id });
+    },
+  ],
+])("a column with auto_backfill gets no job any more when its principal %s", async (_, leave) => {
+  const id = await createFilms(catalog);
+  const key = await catalog.keyFor("leaver", { [id[0] ?? ""]: "writer" });
+  const request = { id, new_columns: [{ name: "length", virtual_column }] };
+  expect((await catalog.call("alterTableAddColumns", request, { key })).status).toBe(200);
+  await append(id);
+  const [job] = await jobsOn(id);
+  expect(job).toMatchObject({ principal: "leaver", status: "Queued" });
+  await end(job?.job_id ?? "", "Canceled");
+  await leave(id);
+  await append(id);
+  expect((await jobsOn(id)).filter(({ status }) => status === "Queued")).toEqual([]);
 });
 
 test("a column with auto_backfill keeps its jobs although the process that reads its table has crashed", async () => {

@@ -81,7 +81,7 @@ describe("a Function", () => {
       expect((await catalog.call("describeFunction", { id, version })).status).toBe(400);
     expect((await catalog.call("describeFunction", { id, version: "3" })).error).toMatchObject({
       status: 404,
-      detail: `the function ${namespace}$f has no version 3`,
+      detail: `the Function ${namespace}$f has no version 3`,
     });
     const after = Buffer.from(JSON.stringify(["functions", { name: "f", version: 2 ** 31 }])).toString("base64url");
     expect((await catalog.call("listFunctions", { id: [namespace], page_token: after })).error.status).toBe(400);
