@@ -331,7 +331,10 @@ describe("tiltyard jobs", () => {
 
   test("report that a job does not exist", async () => {
     const missing = await start("watch", "nothing").finished;
-    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("no transaction or job has the id nothing")]);
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringContaining("no transaction or job has the id nothing"),
+    ]);
   });
 
   test("watch leaves the job alone when it is interrupted", async () => {
