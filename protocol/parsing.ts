@@ -31,20 +31,20 @@ function requirementOf(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-const typeNames: Readonly<Record<string, string>> = {
-  string: "a string",
-  number: "a number",
-  int: "an integer",
-  boolean: "a boolean",
-  array: "a list",
-  object: "an object",
-  record: "an object",
-};
+const typeNames: ReadonlyMap<string, string> = new Map([
+  ["string", "a string"],
+  ["number", "a number"],
+  ["int", "an integer"],
+  ["boolean", "a boolean"],
+  ["array", "a list"],
+  ["object", "an object"],
+  ["record", "an object"],
+]);
 
 function typeRequired(expected: string, input: unknown): string {
   const given = z.core.util.parsedType(input);
-  const required = `must be ${typeNames[expected] ?? expected}`;
-  return expected === "int" && given === "number" ? required : `${required}, not ${typeNames[given] ?? given}`;
+  const required = `must be ${typeNames.get(expected) ?? expected}`;
+  return expected === "int" && given === "number" ? required : `${required}, not ${typeNames.get(given) ?? given}`;
 }
 
 function oneOf(values: readonly unknown[]): string {
@@ -53,12 +53,16 @@ function oneOf(values: readonly unknown[]): string {
 }
 
 /** The units of the size of a value by its type. Other values are numbers. */
-const units: Readonly<Record<string, string>> = { string: "characters", array: "items", map: "entries" };
+const units: ReadonlyMap<string, string> = new Map([
+  ["string", "characters"],
+  ["array", "items"],
+  ["map", "entries"],
+]);
 
 type SizeIssue = z.core.$ZodRawIssue<z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig>;
 
 function isEmpty(issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooSmall>): boolean {
-  return issue.origin in units && issue.minimum === 1;
+  return units.has(issue.origin) && issue.minimum === 1;
 }
 
 function bound(
@@ -68,5 +72,6 @@ function bound(
   exclusively: string,
 ): string {
   const comparison = exact ? "exactly" : inclusive ? inclusively : exclusively;
-  return origin in units ? `have ${comparison} ${limit} ${units[origin]}` : `be ${comparison} ${limit}`;
+  const unit = units.get(origin);
+  return unit === undefined ? `be ${comparison} ${limit}` : `have ${comparison} ${limit} ${unit}`;
 }
