@@ -1,5 +1,5 @@
 import { type ClusterOptions, StackOutputs } from "@tiltyard/platform";
-import { parsing } from "@tiltyard/protocol";
+import { parsing, problemsIn } from "@tiltyard/protocol";
 
 /**
  * Returns the parameters of a Ray cluster that a Tiltyard stack determines. `outputs` is the output of `pulumi stack
@@ -46,6 +46,6 @@ export function parseStackOutputs(outputs: unknown): StackOutputs {
   const parsed = StackOutputs.safeParse(outputs, parsing);
   if (parsed.success)
     return Object.fromEntries(Object.entries(parsed.data).filter(([, value]) => value !== hidden)) as StackOutputs;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "all of it"}: ${message}`);
+  const problems = problemsIn(parsed.error, "all of it");
   throw new Error(`these are not the outputs of a Tiltyard stack:\n  ${problems.join("\n  ")}`);
 }

@@ -50,7 +50,7 @@ export type { FtsQuery, QueryTableRequest } from "./operations/table-data.ts";
 export { TableVersion } from "./operations/table-version.ts";
 export type { AlterTransactionAction } from "./operations/transaction.ts";
 export { ownValue } from "./own-value.ts";
-export { parsing } from "./parsing.ts";
+export { parsing, problemsIn } from "./parsing.ts";
 export { printable, surviveOutputErrors } from "./program-output.ts";
 export * from "./remote/contracts.ts";
 export { remoteHeaders, remoteVersion } from "./remote/dialect.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { jsonOrUndefined } from "./json.ts";
-import { parsing } from "./parsing.ts";
+import { parsing, problemsIn } from "./parsing.ts";
 
 const texts = z.array(z.string()).nullish();
 const path = z.string().nullish();
@@ -52,5 +52,6 @@ function parse(text: string, refuse: (problem: string) => never): Manifest {
   const content = jsonOrUndefined(text);
   if (content === undefined) return refuse("is not JSON");
   const { data, error } = Manifest.safeParse(content, parsing);
-  return data ?? refuse((error?.issues ?? []).map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+  if (error !== undefined) return refuse(problemsIn(error, "the manifest").join("; "));
+  return data;
 }

@@ -6,6 +6,15 @@ import { z } from "zod";
  */
 export const parsing: z.core.ParseContext<z.core.$ZodIssue> = { error: requirementOf };
 
+/**
+ * Describes the problems of a value with their paths, such as `limit: must be at least 1`.
+ *
+ * @param whole The name of the value itself, for a problem without a path.
+ */
+export function problemsIn({ issues }: Pick<z.core.$ZodError, "issues">, whole: string): string[] {
+  return issues.map(({ path, message }) => `${path.join(".") || whole}: ${message}`);
+}
+
 /** Returns what an invalid value must be; undefined for zod's own message. */
 function requirementOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {

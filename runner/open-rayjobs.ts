@@ -8,7 +8,7 @@ import {
   UsageError,
 } from "@tiltyard/client";
 import { type ClusterParameters, parseJobCluster, runnerRights } from "@tiltyard/platform";
-import { documentationPage, parsing } from "@tiltyard/protocol";
+import { documentationPage, parsing, problemsIn } from "@tiltyard/protocol";
 import { z } from "zod";
 import { settleAll } from "./failure.ts";
 import type { Platform } from "./platform.ts";
@@ -110,7 +110,7 @@ export function templatesIn(content: unknown, stack: object): ReadonlyMap<string
 function parseFile(content: unknown): z.output<typeof RunnerFile> {
   const parsed = RunnerFile.safeParse(content, parsing);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the file"}: ${message}`);
+  const problems = problemsIn(parsed.error, "the file");
   throw new UsageError(`the file of the runner is not valid:\n  ${problems.join("\n  ")}`);
 }
 

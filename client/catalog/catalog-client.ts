@@ -8,6 +8,7 @@ import {
   jsonOrUndefined,
   managementContracts,
   parsing,
+  problemsIn,
   requestShape,
 } from "@tiltyard/protocol";
 import pRetry from "p-retry";
@@ -158,8 +159,7 @@ function answerOf({ operationId, response }: AnyContract, url: string, text: str
   const { success, data = {}, error } = response.safeParse(json, parsing);
   const isJson = json !== undefined || text === "";
   if (success && isJson) return data;
-  const [issue] = error?.issues ?? [];
-  const problem = isJson ? `${issue?.path.join(".") || "the response"}: ${issue?.message}` : "text that is not JSON";
+  const [problem = "text that is not JSON"] = isJson && error ? problemsIn(error, "the response") : [];
   throw new CatalogResponseError(operationId, url, problem);
 }
 

@@ -8,7 +8,7 @@ export interface JsonOption {
 
 export const jsonOption = () => new Option("--json", "print JSON");
 
-/** Creates the option `--limit`, a positive integer. */
+/** Creates the option `--limit`, an integer from 1 to `most`. */
 export function limitOption(description: string, limit: number, most = Number.MAX_SAFE_INTEGER): Option {
   const parse = (text: string) => {
     const value = wholeNumber(text);

@@ -1,4 +1,4 @@
-import { parsing, TablePolicy } from "@tiltyard/protocol";
+import { parsing, problemsIn, TablePolicy } from "@tiltyard/protocol";
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { z } from "zod";
@@ -42,7 +42,7 @@ export function addPolicyCommand(jobs: Command): void {
 function parsePolicy(file: string): Policy {
   const parsed = Policy.safeParse(readYaml(file), parsing);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the policy"}: ${message}`);
+  const problems = problemsIn(parsed.error, "the policy");
   throw new UsageError(`the policy in ${nameOfFile(file)} is not valid:\n  ${problems.join("\n  ")}`);
 }
 

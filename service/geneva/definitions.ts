@@ -7,6 +7,7 @@ import {
   jsonOrUndefined,
   parseManifest,
   parsing,
+  problemsIn,
   systemNamespaceOf,
 } from "@tiltyard/protocol";
 import { z } from "zod";
@@ -179,7 +180,7 @@ function named(name: string) {
 function parsed<Output>(schema: z.ZodType<Output>, row: unknown, kind: Kind, name: string): Output {
   const { data, error } = schema.safeParse(row, parsing);
   if (error === undefined) return data as Output;
-  const problems = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
+  const problems = problemsIn(error, "its row").join("; ");
   throw new CatalogError("InvalidInput", `${kind}: the definition ${JSON.stringify(name)} is not valid: ${problems}`);
 }
 

@@ -97,21 +97,8 @@ export function createChange(deps: RowsDeps): ChangeRows {
         await served.close();
         await commits.discard().catch(() => undefined);
         const { transactionName } = commits;
-        if (transactionName !== undefined && [error, served.failure].some((each) => each instanceof CommitInDoubtError))
-          throw new CatalogError(
-            "ConcurrentModification",
-            `the change may be committed (${transactionName}), because the connection to the database broke during the commit. Repeat it only if this transaction does not exist`,
-            { cause: error },
-          );
-        const isInDoubt = [error, served.failure].some((each) => each instanceof VersionInDoubtError);
-        if (transactionName !== undefined && (isInDoubt || error instanceof ChildEnded)) {
-          const reason = isInDoubt ? "its manifest cannot be placed yet" : "its process stopped before the response";
-          throw new CatalogError(
-            "ConcurrentModification",
-            `the change was committed (${transactionName}), but ${reason}. Do not repeat it`,
-            { cause: error },
-          );
-        }
+        const doubt = transactionName && doubtOf(transactionName, error, served.failure);
+        if (doubt) throw new CatalogError("ConcurrentModification", doubt, { cause: error });
         throw await translateFailure(deps, { table, branch, zoned }, error, served, rows !== undefined);
       } finally {
         served[Symbol.dispose]();
@@ -149,4 +136,15 @@ function requireIndexable(zoned: readonly ZonedColumn[], { column }: { readonly 
   const [top] = namesOf(column.toLowerCase());
   const found = zoned.find(({ name }) => name.toLowerCase() === top);
   if (found !== undefined) throw unreadableZone(found);
+}
+
+/** Describes a failure after which the change exists, or may exist; undefined if it does not. */
+function doubtOf(transaction: string, error: unknown, ofGateway: unknown): string | undefined {
+  const failures = [error, ofGateway];
+  if (failures.some((each) => each instanceof CommitInDoubtError))
+    return `the change may be committed (${transaction}), because the connection to the database broke during the commit. Repeat it only if this transaction does not exist`;
+  const isPending = failures.some((each) => each instanceof VersionInDoubtError);
+  if (!isPending && !(error instanceof ChildEnded)) return undefined;
+  const reason = isPending ? "its manifest cannot be placed yet" : "its process stopped before the response";
+  return `the change was committed (${transaction}), but ${reason}. Do not repeat it`;
 }
