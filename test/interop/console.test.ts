@@ -949,7 +949,7 @@ describe("jobs", () => {
     await page.getByText("No jobs.").waitFor();
     await page.getByText("POST /v1/table/{id}/backfill_column").waitFor();
     await visit(page, "job/production/01900000-0000-7000-8000-000000000000");
-    await page.getByRole("alert").filter({ hasText: "does not exist" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "No transaction or job has the id" }).waitFor();
   });
 });
 
