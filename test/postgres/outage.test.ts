@@ -1,6 +1,6 @@
 import { ErrorResponse } from "@tiltyard/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startBreakingWay } from "../support/breaking-way.ts";
+import { startPostgresProxy } from "../support/postgres-proxy.ts";
 import { startCommitter } from "../support/committer.ts";
 import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
@@ -106,8 +106,8 @@ test("a service keeps the versions that it acknowledged when its database crashe
 
 test("an insertion whose commit loses its answer is a conflict that names its transaction, so that no client repeats it", async () => {
   const database = new URL(server.urlOf("catalog"));
-  await using way = await startBreakingWay({ host: database.hostname, port: Number(database.port) });
-  database.port = `${way.port}`;
+  await using proxy = await startPostgresProxy({ host: database.hostname, port: Number(database.port) });
+  database.port = `${proxy.port}`;
   const program = startProgram(["service/main.ts", "serve"], { ...settings(), TILTYARD_DATABASE_URL: database.href });
   const url = /at (http:\S+)/.exec(await program.printed("curl"))?.[1] ?? "";
   const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type: string) =>
@@ -116,9 +116,9 @@ test("an insertion whose commit loses its answer is a conflict that names its tr
     post(`/v1/table/lost/${operation}`, new Uint8Array(arrowStream(films)), "application/vnd.apache.arrow.stream");
   expect((await send("create")).status).toBe(200);
 
-  way.breakAtCommitOf("table_versions");
+  proxy.breakAtCommitOf("table_versions");
   const answer = await send("insert");
-  way.repair();
+  proxy.repair();
   const { error } = ErrorResponse.parse(await answer.json());
   expect({ status: answer.status, error }).toMatchObject({
     status: 409,

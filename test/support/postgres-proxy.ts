@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy for PostgreSQL that a test can interrupt at a commit. */
-export interface BreakingWay extends AsyncDisposable {
+/** A proxy for PostgreSQL that a test can interrupt at a commit. */
+export interface PostgresProxy extends AsyncDisposable {
   readonly port: number;
   /** Breaks all connections when the server answers the next commit of changes to a table, and rejects new ones. */
   breakAtCommitOf(table: string): void;
@@ -9,7 +9,7 @@ export interface BreakingWay extends AsyncDisposable {
   repair(): void;
 }
 
-export async function startBreakingWay(to: { readonly host: string; readonly port: number }): Promise<BreakingWay> {
+export async function startPostgresProxy(to: { readonly host: string; readonly port: number }): Promise<PostgresProxy> {
   const sockets = new Set<Socket>();
   let change: string | undefined;
   let isBroken = false;
