@@ -73,6 +73,11 @@ export class OpenTable implements Disposable {
     return this.#address.computed ?? [];
   }
 
+  /** The version of the format of the data files that a change writes; empty for the default of the library. */
+  get fileVersion(): string {
+    return this.#address.fileVersion ?? "";
+  }
+
   /** The opened version. */
   get version(): number {
     return this.#address.version ?? 0;

@@ -22,6 +22,8 @@ export interface TableAddress {
   readonly branch: string;
   /** The version to read, or the base of a change; undefined for a table without versions. */
   readonly version?: number | undefined;
+  /** The version of the format of the data files that a change writes, such as `2.1`; absent or empty for the default. */
+  readonly fileVersion?: string | undefined;
   /** The size of the manifest of a version that remains open for later requests; undefined to close it after the call. */
   readonly cachedManifestBytes?: number | undefined;
   /** Enables stable row ids of a new table, which rows keep when they are moved or updated. */

@@ -1,7 +1,7 @@
 import { CatalogError } from "@tiltyard/protocol";
 import { readSchema } from "./arrow/arrow-schema.ts";
 import { withEmptyBatch } from "./arrow/empty-batch.ts";
-import { convertLegacyBlobs } from "./arrow/legacy-blobs.ts";
+import { convertLegacyBlobs, legacyBlobVersions } from "./arrow/legacy-blobs.ts";
 import { type ByteReader, fileBytes } from "./arrow/message-stream.ts";
 import { splitStream } from "./arrow/split-stream.ts";
 import { requireNoValues } from "./computed-column.ts";
@@ -29,7 +29,8 @@ export async function writeRows(
     requireNoValues(dataset.computed, part.file);
     if (files === 0) requireFields(part.file, on);
     const hasNewColumns = files === 0 && (mode === "overwrite" || dataset.isEmpty);
-    const columns = hasNewColumns ? convertLegacyBlobs(part.file) : undefined;
+    const columns =
+      hasNewColumns && !legacyBlobVersions.includes(dataset.fileVersion) ? convertLegacyBlobs(part.file) : undefined;
     const written = columns === undefined ? [part] : [{ file: columns, rows: 0 }, ...(part.rows === 0 ? [] : [part])];
     if (files === 0 && (written.length > 1 || !part.isLast)) await dataset.hold();
     for (const each of written) {

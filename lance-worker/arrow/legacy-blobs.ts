@@ -4,6 +4,8 @@ import { arrowType, numberOf } from "./arrow-type.ts";
 import type { FlatTable } from "./flat-table.ts";
 import { writeSchema } from "./write-schema.ts";
 
+/** The versions of data files with legacy blobs. Later ones store only blobs of the extension type. */
+export const legacyBlobVersions: readonly string[] = ["2.0", "2.1"];
 /** The metadata of a binary column whose values are blobs up to file version 2.1. */
 const legacy = "lance-encoding:blob";
 const bytes = [numberOf("binary"), numberOf("large_binary")];
@@ -18,7 +20,8 @@ interface Place {
 
 /**
  * Returns an Arrow file without rows whose legacy blob columns have the type `lance.blob.v2`; undefined if the file has
- * no legacy blob column. Lance 12 creates no table with a legacy one, but converts such rows as it appends them.
+ * no legacy blob column. Lance 12 creates no table with a legacy one, because it writes files of version 2.2, but converts
+ * such rows as it appends them.
  */
 export function convertLegacyBlobs(file: Buffer): Buffer | undefined {
   const [message] = messagesOf(file);

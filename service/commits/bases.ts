@@ -40,6 +40,8 @@ export interface VersionContent {
   readonly foreign: readonly Location[];
   /** The columns that Lance 12 cannot read without `withPlainZones`. */
   readonly zoned: readonly ZonedColumn[];
+  /** The version of the format of the table's data files; empty if the manifest does not have it. */
+  readonly fileVersion: string;
 }
 
 /** Reads a manifest by its name. A missing one has no content. @throws CatalogError InvalidInput, Unsupported */
@@ -50,7 +52,8 @@ export async function readContent({ storage }: Pick<CommitDeps, "storage">, { lo
     (bytesMax) => objects.read(key, bytesMax),
     async (found) => {
       const manifest = await parsed(found?.bytes ?? new Uint8Array(), name);
-      return { foreign: foreignBasesIn(manifest, location), zoned: zonedColumnsOf(manifest) };
+      const { fileVersion } = manifest;
+      return { foreign: foreignBasesIn(manifest, location), zoned: zonedColumnsOf(manifest), fileVersion };
     },
   );
 }

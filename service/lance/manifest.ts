@@ -29,12 +29,14 @@ export const ofManifest = {
   transactionFile: 12,
   writerVersion: 13,
   nextRowId: 14,
+  dataFormat: 15,
   basePaths: 18,
   transactionSection: 21,
   /** The position of the transaction in manifests of Lance 14. */
   transactionPosition: 23,
 } as const;
 export const ofField = { name: 2, id: 3, parentId: 4, logicalType: 5, metadata: 10 } as const;
+const ofDataFormat = { version: 2 } as const;
 const ofFragment = { id: 1, deletions: 3, rows: 4 } as const;
 const ofDeletions = { count: 4 } as const;
 /** The operations of a transaction in Lance's `transaction.proto`. The first one has the field number 100. */
@@ -184,6 +186,14 @@ export class Manifest {
   /** The highest id that any fragment of the table ever had; -1 without any. */
   get highestFragment(): number {
     return Number(readable(() => uint(this.#required, ofManifest.maxFragmentId)) ?? -1n);
+  }
+
+  /** The version of the format of the table's data files, such as `2.1`; empty if the manifest does not have it. */
+  get fileVersion(): string {
+    return readable(() => {
+      const [format = []] = messages(this.#fields, ofManifest.dataFormat);
+      return text(format, ofDataFormat.version);
+    });
   }
 
   /** The position of the section with the indices; undefined without indices. */

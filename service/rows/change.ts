@@ -59,8 +59,10 @@ export function createChange(deps: RowsDeps): ChangeRows {
     const { caller } = change;
     const { id } = change.request;
     const branch = branchOf(change.request);
-    const { table, latest, zoned } =
-      empty === undefined ? await latestOf(deps, change) : { table: empty, latest: undefined, zoned: [] };
+    const { table, latest, zoned, fileVersion } =
+      empty === undefined
+        ? await latestOf(deps, change)
+        : { table: empty, latest: undefined, zoned: [], fileVersion: "" };
     if (name === "createIndex") requireIndexable(zoned, args as ArgsOf<ChangeOperations["createIndex"]>);
     const { computed, alongside } =
       latest !== undefined && "id" in table
@@ -77,7 +79,7 @@ export function createChange(deps: RowsDeps): ChangeRows {
     };
     await deps.gateway.listen();
     const { libraryOptions: storageOptions } = await deps.storage.at(table.location);
-    const address = { branch, version: latest?.version, stableRowIds, computed, storageOptions };
+    const address = { branch, version: latest?.version, fileVersion, stableRowIds, computed, storageOptions };
     let lastCommits = createCommits(deps, guarded, table, latest);
 
     async function attempt(child: WatchedChild): Promise<Attempt<unknown>> {
@@ -125,9 +127,9 @@ async function latestOf(deps: RowsDeps, { request, caller }: BranchChange) {
   const { table, branch } = at;
   const latest = await requireVersion(deps, at, undefined);
   const manifest = { location: table.location, branch, name: latest.manifestName };
-  const { foreign, zoned } = await readContent(deps, manifest);
+  const { foreign, zoned, fileVersion } = await readContent(deps, manifest);
   await requireReadable(deps, foreign, withRole(caller.principal, "reader"));
-  return { table, latest, zoned };
+  return { table, latest, zoned, fileVersion };
 }
 
 /** Requires a column whose index the library can build. @throws CatalogError Unsupported */

@@ -157,6 +157,24 @@ def test_legacy_blobs_are_stored_as_local_tables_store_them(catalog, remote, nam
     assert (branch.count_rows(), there().count_rows()) == (3, 2)
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_an_overwrite_keeps_the_file_version_and_its_kind_of_blobs(catalog, remote, namespace, tmp_path, version):
+    name = f"overwritten_{version.replace('.', '_')}"
+    old = pa.schema([("id", pa.int64()), pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"})])
+
+    def overwritten(db, where: dict, address: dict):
+        lance.write_dataset(pa.table({"id": [1]}), **address, data_storage_version=version)
+        db.open_table(name, **where).add(pa.table([[1, 2], [b"first", None]], old), mode="overwrite")
+        return lance.dataset(**address)
+
+    local = overwritten(lancedb.connect(tmp_path), {}, {"uri": tmp_path / f"{name}.lance"})
+    there = {"namespace_client": catalog.client(), "table_id": [namespace, name]}
+    rows = overwritten(remote, {"namespace_path": [namespace]}, there)
+    assert rows.schema.equals(local.schema, check_metadata=True)
+    assert rows.data_storage_version == local.data_storage_version == version
+    assert rows.take_blobs("blob", indices=[0])[0].readall() == b"first"
+
+
 def test_an_index_of_bits_compares_by_hamming_distance(remote, namespace):
     bits = pa.array([[number % 256] * 8 for number in range(300)], pa.list_(pa.uint8(), 8))
     table = remote.create_table("bits", pa.table({"id": list(range(300)), "bits": bits}), namespace_path=[namespace])
