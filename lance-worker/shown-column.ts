@@ -1,4 +1,5 @@
 import { type JsonArrowDataType, type JsonArrowSchema, type ShownValue, shown } from "@tiltyard/protocol";
+import { extensionName } from "./arrow/parse-type.ts";
 import { quotedName } from "./sql-text.ts";
 
 type Field = JsonArrowSchema["fields"][number];
@@ -18,6 +19,8 @@ const fieldsMax = 32;
 const base64Max = Math.ceil(shown.imageBytes / 3) * 4;
 /** The metadata of a column whose bytes are stored separately. A query returns only their locations. */
 const blobEncoding = "lance-encoding:blob";
+/** The name of the extension type of JSON, whose values are stored in a binary form. */
+const jsonExtension = "lance.json";
 const texts = ["utf8", "large_utf8"];
 const bytes = ["binary", "large_binary", "fixed_size_binary"];
 const lists = ["list", "large_list", "fixed_size_list"];
@@ -33,14 +36,15 @@ interface Left {
 }
 
 /** Returns a column; undefined if its type has no text. */
-export function shownColumn({ name, type, metadata }: Field, limits: ShownLimits = shown): ShownColumn | undefined {
+export function shownColumn(field: Field, limits: ShownLimits = shown): ShownColumn | undefined {
   const { characters, items } = limits;
-  if (metadata?.[blobEncoding] === "true") return undefined;
-  return columnOf(quotedName(name), type, { characters, items, fields: fieldsMax });
+  if (field.metadata?.[blobEncoding] === "true") return undefined;
+  return columnOf(quotedName(field.name), field, { characters, items, fields: fieldsMax });
 }
 
-function columnOf(path: string, type: JsonArrowDataType, left: Left): ShownColumn | undefined {
+function columnOf(path: string, { type, metadata }: Field, left: Left): ShownColumn | undefined {
   const name = type.type;
+  if (metadata?.[extensionName] === jsonExtension) return textColumn(`json_extract(${path}, '$')`, left);
   if (texts.includes(name)) return textColumn(path, left);
   if (bytes.includes(name)) return bytesColumn(path);
   if (lists.includes(name)) return listColumn(path, type, left);
@@ -117,9 +121,10 @@ function listColumn(path: string, type: JsonArrowDataType, limits: ShownLimits):
 
 /** Returns a column of structs, which are read by fields because the library cannot format a whole struct. */
 function structColumn(path: string, { fields = [] }: JsonArrowDataType, left: Left): ShownColumn {
-  const inner = fields.slice(0, left.fields).map(({ name, type }) => {
+  const inner = fields.slice(0, left.fields).map((field) => {
+    const { name } = field;
     left.fields -= 1;
-    return { name, column: left.fields < 0 ? undefined : columnOf(`${path}.${quotedName(name)}`, type, left) };
+    return { name, column: left.fields < 0 ? undefined : columnOf(`${path}.${quotedName(name)}`, field, left) };
   });
   return {
     expressions: [`${path} IS NULL`, ...inner.flatMap(({ column }) => column?.expressions ?? [])],

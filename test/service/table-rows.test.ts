@@ -13,6 +13,7 @@ import {
   Int32,
   Int64,
   List,
+  Schema,
   Struct,
   Table,
   TimeNanosecond,
@@ -36,14 +37,15 @@ const item = (type: DataType) => new Field("item", type, true);
 const tagged = new Struct([new Field("name", new Utf8(), true), new Field("tags", new List(item(new Utf8())), true)]);
 const texts = (values: readonly (string | null)[]) => vectorFromArray(values, new Utf8());
 
-async function createTable(columns: Readonly<Record<string, Vector>>): Promise<string[]> {
+async function createTable(columns: Readonly<Record<string, Vector>> | Table): Promise<string[]> {
+  const rows = columns instanceof Table ? columns : new Table(columns);
   const id = [uniqueName("ns"), "t"];
   await catalog.call("createNamespace", { id: id.slice(0, 1) });
-  await catalog.call("createTable", { id }, { body: tableToIPC(new Table(columns), "stream") });
+  await catalog.call("createTable", { id }, { body: tableToIPC(rows, "stream") });
   return id;
 }
 
-async function firstRows(columns: Readonly<Record<string, Vector>>, request: object = {}) {
+async function firstRows(columns: Readonly<Record<string, Vector>> | Table, request: object = {}) {
   return (await catalog.call("listTableRows", { id: await createTable(columns), ...request })).body;
 }
 
@@ -235,6 +237,25 @@ describe("the first rows of a table", () => {
     ],
   ])("are %s", async (_, values, expected) => {
     expect((await firstRows({ values })).rows).toEqual([[expected]]);
+  });
+
+  test("are JSON as its text, also in structs", async () => {
+    const json = (name: string) => new Field(name, new Utf8(), true, new Map([["ARROW:extension:name", "arrow.json"]]));
+    const inside = new Struct([json("inner"), new Field("n", new Int32(), true)]);
+    const values = ['{"a":[1,"é"]}', null, `"${"x".repeat(shown.characters)}"`];
+    const columns = {
+      json: texts(values),
+      inside: vectorFromArray(
+        values.map((inner, n) => ({ inner, n })),
+        inside,
+      ),
+    };
+    const schema = new Schema([json("json"), new Field("inside", inside, true)]);
+    const { rows } = await firstRows(new Table(schema, columns));
+    const [first, second, third] = rows;
+    expect(first).toEqual([{ text: '{"a":[1,"é"]}' }, { text: '{inner: {"a":[1,"é"]}, n: 0}' }]);
+    expect(second).toEqual([null, { text: "{inner: null, n: 1}" }]);
+    expect(third?.[0]).toMatchObject({ length: shown.characters + 2, unit: "characters" });
   });
 
   test.each([
