@@ -3,7 +3,7 @@ import type { CommitDeps } from "../commits/deps.ts";
 import { parseManifest } from "../commits/read.ts";
 import { branchOf } from "../domain/require.ts";
 import { Manifest } from "../lance/manifest.ts";
-import { newManifestCopy } from "../lance/version-names.ts";
+import { type NamingScheme, newManifestCopy, schemeOf } from "../lance/version-names.ts";
 import { removeColons, restoreZones, zonedColumnsOf } from "../lance/zones.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableView } from "./gateway.ts";
@@ -19,9 +19,12 @@ export function withPlainZones({ storage }: Pick<CommitDeps, "storage">, locatio
   const types = new Map<number, string>();
   const copies: string[] = [];
   const readable = new Map<string, Promise<TableVersion>>();
+  /** The scheme of the table, which the library cannot derive from the name of a copy. */
+  let scheme: NamingScheme | undefined;
 
   function toReadable(version: TableVersion, branch: string): Promise<TableVersion> {
     const { manifest_path: path } = version;
+    scheme = schemeOf(path.slice(path.lastIndexOf("/") + 1));
     const known = readable.get(path) ?? copyOf(version, branch);
     readable.set(path, known);
     return known;
@@ -74,7 +77,8 @@ export function withPlainZones({ storage }: Pick<CommitDeps, "storage">, locatio
         },
       );
       try {
-        const created = await view.createTableVersion({ ...request, manifest_path: restored });
+        const naming_scheme = scheme ?? request.naming_scheme;
+        const created = await view.createTableVersion({ ...request, manifest_path: restored, naming_scheme });
         await tryToDelete(staged);
         return created;
       } catch (error) {

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import re
 import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 
@@ -317,9 +318,14 @@ def files_in(dataset, folder: str) -> list[str]:
     return [path.name for path in folder_of(dataset.uri).glob(f"**/{folder}/*")]
 
 
-def test_a_table_with_the_zone_0530_is_read_and_changed_and_keeps_the_zone(catalog, remote, table):
+def scheme_of(manifest: str) -> str:
+    return "V2" if re.fullmatch(r"\d{20}\.manifest", manifest) else "V1"
+
+
+@pytest.mark.parametrize("scheme", ["V1", "V2"])
+def test_a_table_with_the_zone_0530_is_read_and_changed_and_keeps_the_zone(catalog, remote, table, scheme):
     address = {"namespace_client": catalog.client(), "table_id": table}
-    lance.write_dataset(zoned(0, 10), **address)
+    lance.write_dataset(zoned(0, 10), **address, enable_v2_manifest_paths=scheme == "V2")
     opened = remote.open_table(table[-1], namespace_path=table[:-1])
     assert opened.schema == zoned(0, 0).schema
     assert opened.search().limit(100).to_arrow() == zoned(0, 10)
@@ -354,6 +360,8 @@ def test_a_table_with_the_zone_0530_is_read_and_changed_and_keeps_the_zone(catal
         assert {**row, "id": row["pair"][0].microsecond} == {**expected[row["id"] % 100], "twice": row["twice"]}
     side = dataset.checkout_version(("side", None))
     assert side.schema.field("at").type == ZONE and sorted(side.to_table()["id"].to_pylist()) == [2, 3]
+    manifests = [name for name in files_in(dataset, "_versions") if name.endswith(".manifest")]
+    assert {scheme_of(name) for name in manifests} == {scheme}
     assert files_in(dataset, "_checks") == []
     assert staged_manifests(dataset.uri) == []
 
