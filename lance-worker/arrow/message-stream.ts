@@ -5,7 +5,9 @@ import {
   continuation,
   decompressedBytesOf,
   kindOf,
+  messageKinds,
   prefixBytes,
+  rowsIn,
 } from "./arrow-file.ts";
 import { FlatTable } from "./flat-table.ts";
 
@@ -49,11 +51,15 @@ export async function readHead(reader: ByteReader): Promise<MessageHead | undefi
   const table = FlatTable.root(bytes.subarray(prefixBytes));
   const bodyBytes = bodyBytesOf(table);
   if (bodyBytes < 0) throw notArrow("a message is broken");
-  if (bodyBytes > fileBytes.ofOneBatch)
+  const kind = kindOf(table);
+  if (bodyBytes > fileBytes.ofOneBatch) {
+    const rows = kind === messageKinds.batch ? Math.floor((rowsIn(table) * fileBytes.most) / bodyBytes) : 0;
+    const such = rows > 0 ? ` of ${rows} rows each, such as pyarrow's table.to_batches(max_chunksize=${rows})` : "";
     throw tooLarge(
-      `a batch of rows may have at most ${fileBytes.ofOneBatch} bytes. Write the stream in smaller batches`,
+      `a batch of rows may have at most ${fileBytes.ofOneBatch} bytes, and this one has ${bodyBytes}. Write the stream in smaller batches${such}`,
     );
-  return { kind: kindOf(table), table, bytes, headBytes: bytes.length, bodyBytes };
+  }
+  return { kind, table, bytes, headBytes: bytes.length, bodyBytes };
 }
 
 /** Reads the rest of a message. @param into A buffer of the length of the whole message. @throws CatalogError */

@@ -896,7 +896,10 @@ describe("a stream of rows", () => {
     const large = { body: arrowStream(batchesOf(1, 65 * mebibyte)).subarray(0, mebibyte) };
     const refused = (await catalog.call("insertIntoTable", { id }, large)).error;
     expect(refused).toMatchObject({ status: 413, type: "/errors/payload-too-large" });
-    expect(refused.detail).toContain("smaller batches");
+    expect(refused.detail).toContain("smaller batches of 31 rows each");
+    const oneRow = filmTable([{ id: 1, title: "x".repeat(65 * mebibyte) }]);
+    const indivisible = { body: arrowStream([oneRow]).subarray(0, mebibyte) };
+    expect((await catalog.call("insertIntoTable", { id }, indivisible)).error.detail).toMatch(/smaller batches$/);
     const merge = { id, on: ["id"], when_not_matched_insert_all: true };
     expect((await catalog.call("mergeInsertIntoTable", merge, { body: ofTwoVersions })).error.status).toBe(413);
     expect(await versionsOf(id)).toEqual([1]);
