@@ -1,6 +1,7 @@
+import { hash } from "node:crypto";
 import { linkSync, lstatSync, renameSync, unlinkSync } from "node:fs";
 import { copyFile, opendir, rename, rm, unlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { codeOf } from "@tiltyard/protocol";
 import {
   createFolder,
@@ -135,15 +136,20 @@ async function remove(file: string, only: StoredObject | undefined): Promise<voi
   });
 }
 
-/** The suffix of a folder that is being deleted. Names of locations and branches contain no backslash. */
-const deletedSuffix = "\\tiltyard-deleted";
+/**
+ * Returns the name under which a folder is deleted, beside it. The hash fits where the folder's own name has the maximum
+ * length. Names of locations and branches contain no backslash.
+ */
+function deletedName(folder: string): string {
+  return join(dirname(folder), `${hash("sha256", basename(folder))}\\tiltyard-deleted`);
+}
 
 /**
  * Removes a folder from its location by one rename and deletes it under a name that no table has. A process that was
  * paused during the deletion thus deletes nothing of the next table at the location.
  */
 async function removeFolder(folder: string, proceed: () => void = () => {}): Promise<void> {
-  const aside = `${folder}${deletedSuffix}`;
+  const aside = deletedName(folder);
   await rm(aside, { recursive: true, force: true });
   proceed();
   try {

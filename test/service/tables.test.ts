@@ -239,6 +239,17 @@ describe("a removed table", () => {
     },
   );
 
+  test.each([239, 255, 300])("is purged from a folder whose name has %d characters", async (length) => {
+    const id = [await namespace(), "x"];
+    const { location } = (await catalog.call("declareTable", { id, location: "l".repeat(length) })).body;
+    const table = { id, location };
+    // No file system has longer names, so nothing was written into the folder of 300 characters.
+    if (length <= 255) await commit(catalog, table, 1);
+    await catalog.call("dropTable", { id });
+    await untilGone(table);
+    await expect.poll(async () => (await catalog.call("declareTable", table)).status).toBe(200);
+  });
+
   test("loses its data with the namespace that is dropped by Cascade", async () => {
     const table = await written();
     await catalog.call("dropNamespace", { id: table.id.slice(0, 1), behavior: "Cascade" });
