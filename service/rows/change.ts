@@ -4,6 +4,7 @@ import {
   type ChangeOperations,
   ChildEnded,
   type Deadlines,
+  LibraryError,
   namesOf,
   type ResultOf,
   readJson,
@@ -114,7 +115,10 @@ export function createChange(deps: RowsDeps): ChangeRows {
       return { result: result as never, table, transaction };
     } catch (error) {
       const isRefused =
-        error instanceof CatalogError && (error.kind !== "ServiceUnavailable" || error.cause instanceof ChildEnded);
+        error instanceof CatalogError &&
+        (error.kind !== "ServiceUnavailable" ||
+          error.cause instanceof ChildEnded ||
+          error.cause instanceof LibraryError);
       if (lastCommits.transactionName === undefined && isRefused) await options.onNothingCommitted?.();
       throw error;
     }

@@ -44,6 +44,13 @@ const cleanedUp = "the manifest of this version does not exist: a client has cle
 /** Matches the messages of stores about a missing object. Lance appends the folder and the name of the file. */
 const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletions|_indices)\/[^\s,]+)/i;
 
+/** Matches failed writes because the disk is full, read-only or has no quota left. */
+const unwritable = /\(os error (28|30|122)\)/;
+/** Matches the message about a manifest that could not be written. The library then looks for its version in vain. */
+const unknownCommit = /^commit result for version \d+ is unknown/i;
+const unusable =
+  "The storage of the table cannot be used now: it does not respond, or its disk is full or read-only. Try again.";
+
 /** Matches the messages about a file that is empty, truncated or overwritten by something else. */
 const damagedFile =
   /file size is too small|does not have sufficient data|invalid range .* for object of size|failed to decode protobuf|invalid magic/i;
@@ -65,6 +72,8 @@ export function translate(error: Error, failure: unknown, hasRows: boolean): unk
   // A panic has no reason, and broken rows are the likely one.
   if (hasRows && text.startsWith("Panic")) return translateUnknown(error, text, hasRows);
   if (missingManifest.test(text)) return new CatalogError("TableVersionNotFound", cleanedUp, { cause: error });
+  if (unwritable.test(text) || (unknownCommit.test(text) && hasKind(failure, "TableVersionNotFound")))
+    return new CatalogError("ServiceUnavailable", unusable, { cause: error });
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });

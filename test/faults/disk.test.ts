@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
 import { post, startCommitter } from "../support/committer.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { arrowStream } from "../support/rows.ts";
 import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -95,6 +96,38 @@ test("a warehouse that turns read-only leaves a commit in doubt, and the same re
   expect([await create(), await read()]).toMatchObject([answer, answer]);
   await expectNothingStaged(table);
   await service.kill();
+});
+
+test("changes of rows on a full disk get 503 and leave nothing, and the same requests succeed when it has space", async () => {
+  await using service = createServiceProcess(undefined, { TILTYARD_WAREHOUSE: disk });
+  await service.start();
+  const write = async (operation: string, id: number) => {
+    const headers = { "x-api-key": service.key, "content-type": "application/vnd.apache.arrow.stream" };
+    const body = new Uint8Array(arrowStream([{ id, title: "Stalker" }]));
+    return (await fetch(`${service.url()}/v1/table/${operation}`, { method: "POST", headers, body })).status;
+  };
+  const statusOf = async (path: string, body = {}) => (await post(service, `/v1/table/films/${path}`, body))?.status;
+  expect(await write("films/create", 1)).toBe(200);
+  const folders = readdirSync(disk);
+  const changes: Readonly<Record<string, () => Promise<number | undefined>>> = {
+    insert: () => write("films/insert", 2),
+    update: () => statusOf("update", { updates: [["title", "'Solaris'"]] }),
+    delete: () => statusOf("delete", { predicate: "id = 1" }),
+    merge: () => write("films/merge_insert?on=id&when_matched_update_all=true", 2),
+    index: () => statusOf("create_scalar_index", { column: "id", index_type: "BTREE" }),
+    branch: () => statusOf("branches/create", { name: "side" }),
+    create: () => write("more/create", 3),
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    const before = await post(service, "/v1/table/films/version/list");
+    const free = fill();
+    expect([name, await change()]).toEqual([name, 503]);
+    free();
+    expect(await post(service, "/v1/table/films/version/list")).toEqual(before);
+    expect(readdirSync(disk)).toEqual(folders);
+    expect([name, await change()]).toEqual([name, 200]);
+  }
+  expect((await post(service, "/v1/table/films/branches/list"))?.body).toMatchObject({ branches: { side: {} } });
 });
 
 test("the service reports a database on a read-only disk at the start", async () => {
