@@ -1,7 +1,7 @@
 import { contracts } from "@tiltyard/protocol";
 import { openBranchOf, requireVersion } from "../commits/read.ts";
 import { branchOf, ownBranchOf } from "../domain/require.ts";
-import { branchKind, prepareDeletion, requireFreeBranchName } from "../refs/branches.ts";
+import { branchKind, deleteRemains, prepareDeletion, requireFreeBranchName } from "../refs/branches.ts";
 import { changeAuditedRefs, changeRefs, readRefs } from "../refs/ref-files.ts";
 import type { Handler } from "./handler.ts";
 
@@ -19,10 +19,12 @@ export const createTableBranch: Handler<"createTableBranch"> = async (request, c
   const name = ownBranchOf(request);
   const branch = branchOf({ branch: request.from_branch });
 
-  return changeRefs(catalog, id, async (table) => {
-    await requireFreeBranchName(catalog, table, name);
+  return changeRefs(catalog, id, async (table, lease) => {
     const from = await openBranchOf(catalog, { table, branch });
-    const { version } = await requireVersion(catalog, from, request.from_version);
+    const { version, manifestName } = await requireVersion(catalog, from, request.from_version);
+    if ((await from.objects.find(`${from.folder}/${manifestName}`)) !== undefined)
+      await deleteRemains(catalog, table, name, lease);
+    await requireFreeBranchName(catalog, table, name);
     const change = { contract: contracts.createTableBranch, request: { id, delimiter, branch }, caller };
     return (await catalog.rows.change("createBranch", change, { name, from: branch, version })).transaction;
   });

@@ -1,10 +1,14 @@
-import { CatalogError, formatIdentifier, mainBranch } from "@tiltyard/protocol";
+import { CatalogError, contracts, formatIdentifier, mainBranch } from "@tiltyard/protocol";
 import { z } from "zod";
-import type { StoreDeps } from "../commits/deps.ts";
+import { catchUp } from "../commits/adopt.ts";
+import type { CommitDeps, StoreDeps } from "../commits/deps.ts";
+import { forgetDeletedBranch } from "../commits/record-adoption.ts";
 import { branchNotFound, requireNotDropped } from "../domain/require.ts";
 import { branchFolder } from "../lance/version-names.ts";
+import { findAuditRecord } from "../store/audit.ts";
 import { emptyBranch, listBranchNames } from "../store/branches.ts";
 import type { TableRecord } from "../store/tables.ts";
+import { latestVersion } from "../store/versions.ts";
 import type { Lease } from "../tasks/lease.ts";
 import { findRef, listRefNames, listRefs, type Ref, type RefKind, refKey } from "./ref-files.ts";
 import { tagKind } from "./tags.ts";
@@ -25,8 +29,22 @@ export type BranchContents = z.infer<typeof BranchContents>;
 export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", contents: BranchContents };
 
 /**
- * Requires that a branch can be created under a name. A branch with records but without a file also exists: its creation
- * is in progress or was interrupted.
+ * Frees the name of a branch without a file if a Lance client has deleted the branch, or if CreateTableBranch was interrupted.
+ * The caller has the lease of the refs and has found a manifest of the table, so the object store is readable.
+ */
+export async function deleteRemains(deps: CommitDeps, table: TableRecord, name: string, lease: Lease): Promise<void> {
+  const at = { table, branch: name };
+  if ((await latestVersion(deps.store.read, at)) === undefined) return;
+  if ((await findRef(deps, table, branchKind, name)) !== undefined) return;
+  const latest = await catchUp(deps, at);
+  if (latest === undefined || (await forgetDeletedBranch(deps, table, latest))) return;
+  const { operation } = (await findAuditRecord(deps.store.read, latest.transactionId)) ?? {};
+  if (operation === contracts.createTableBranch.operationId) await (await prepareDeletion(deps, table, name, lease))();
+}
+
+/**
+ * Requires that a branch can be created under a name. A branch with records but without a file also exists: a Lance client
+ * is creating it.
  *
  * @throws CatalogError TableBranchAlreadyExists; InvalidTableState if its folder and the files of another branch overlap.
  */

@@ -84,13 +84,36 @@ describe("a new branch", () => {
     }
   });
 
-  test("can be deleted after its creation was interrupted", async () => {
+  test("is created by the retry of an interrupted creation", async () => {
     const id = await createFilms(catalog);
     await catalog.call("createTableBranch", { id, name: "half" });
+    await insert(id);
+    // Lance writes this file last.
     rmSync(`${await folderOf(id)}/_refs/branches/half.json`);
-    const again = () => catalog.call("createTableBranch", { id, name: "half" });
+    expect((await catalog.call("createTableBranch", { id, name: "half" })).status).toBe(200);
+    expect(await countRows(id, "half")).toBe(4);
+  });
+
+  test("can have the name of one that a Lance client deleted without the catalog", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableBranch", { id, name: "gone" });
+    await insert(id, "gone");
+    const folder = await folderOf(id);
+    rmSync(`${folder}/_refs/branches/gone.json`);
+    rmSync(`${folder}/tree/gone`, { recursive: true });
+    expect((await catalog.call("createTableBranch", { id, name: "gone" })).status).toBe(200);
+    expect(await countRows(id, "gone")).toBe(3);
+  });
+
+  test("does not replace one with rows whose file is missing", async () => {
+    const id = await createFilms(catalog);
+    await catalog.call("createTableBranch", { id, name: "kept" });
+    await insert(id, "kept");
+    rmSync(`${await folderOf(id)}/_refs/branches/kept.json`);
+    const again = () => catalog.call("createTableBranch", { id, name: "kept" });
     expect((await again()).error).toMatchObject({ status: 409, code: 23 });
-    await catalog.call("deleteTableBranch", { id, name: "half" });
+    expect(await countRows(id, "kept")).toBe(4);
+    await catalog.call("deleteTableBranch", { id, name: "kept" });
     expect((await again()).status).toBe(200);
   });
 
