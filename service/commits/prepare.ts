@@ -1,8 +1,8 @@
 import { CatalogError, type contracts, mainBranch, type RequestOf } from "@tiltyard/protocol";
-import { branchOf, requireNotDropped } from "../domain/require.ts";
+import { branchNotFound, branchOf, requireNotDropped } from "../domain/require.ts";
 import type { Caller } from "../domain/transaction.ts";
 import { requireMetadataWithin } from "../lance/metadata-limit.ts";
-import { type ManifestNames, readManifestPath, versionsFolder } from "../lance/version-names.ts";
+import { type ManifestNames, readManifestPath, refFile, versionsFolder } from "../lance/version-names.ts";
 import type { Location } from "../storage/location.ts";
 import { type BranchKey, findBranch } from "../store/branches.ts";
 import type { Session } from "../store/store.ts";
@@ -50,8 +50,8 @@ const newBranch: Base = { generation: 1, highestVersion: undefined };
  *
  * @param table The table, or only the location of one that the same batch declares.
  * @param metadataBytesMax The limit of `requireMetadataWithin`; undefined without a limit.
- * @throws CatalogError InvalidInput, ServiceUnavailable; PermissionDenied for a definition of a view whose source the
- * caller may not read.
+ * @throws CatalogError InvalidInput, ServiceUnavailable; TableBranchNotFound if the branch was deleted; PermissionDenied for
+ * a definition of a view whose source the caller may not read.
  */
 export async function prepareVersion(
   deps: CommitDeps,
@@ -105,11 +105,26 @@ export async function prepareVersion(
   const { defined, ...read } = staged;
   const view = defined && (await newDefinition(deps, table, latest, defined, caller));
   if (!("id" in table)) return { ...prepared, ...read, view, base: newBranch };
-  const base =
-    latest === undefined || (await forgetDeletedBranch(deps, table, latest))
-      ? await emptyBase(deps.store.read, { table, branch })
-      : { generation: latest.generation, highestVersion: latest.version };
-  return { ...prepared, ...read, view, base };
+  if (latest !== undefined && !(await forgetDeletedBranch(deps, table, latest)))
+    return { ...prepared, ...read, view, base: { generation: latest.generation, highestVersion: latest.version } };
+  if (await isDeleted(deps, table, branch, read.summary)) throw branchNotFound(table, branch);
+  return { ...prepared, ...read, view, base: await emptyBase(deps.store.read, { table, branch }) };
+}
+
+/** Lance's operation of the first version of a branch, which it commits before the file of the branch. */
+const branchCreation = "Clone";
+
+/** Reports whether a branch was deleted, so that a version is that of a writer that still has it open. */
+async function isDeleted(
+  { store, storage }: CommitDeps,
+  table: TableRecord,
+  branch: string,
+  { lanceOperation = branchCreation }: PreparedVersion["summary"],
+): Promise<boolean> {
+  if (branch === mainBranch || lanceOperation === branchCreation) return false;
+  if ((await findBranch(store.read, { table, branch })) === undefined) return false;
+  const objects = await storage.at(table.location);
+  return (await objects.find(refFile(table.location, "_refs/branches", branch))) === undefined;
 }
 
 /**

@@ -19,6 +19,11 @@ export function branchFolder(location: Location, branch: string): string {
   return branch === mainBranch ? location.path : `${location.path}/tree/${branch}`;
 }
 
+/** Returns the key of the file of a branch or a tag. Lance encodes slashes in the names of branches. */
+export function refFile({ path }: Location, folder: "_refs/tags" | "_refs/branches", name: string): string {
+  return `${path}/${folder}/${encodeURIComponent(name)}.json`;
+}
+
 /** Returns an unused key for a temporary copy of a manifest, outside the folder whose files are versions. */
 export function newManifestCopy(location: Location, branch: string): string {
   return `${branchFolder(location, branch)}/_checks/${crypto.randomUUID()}${finalSuffix}`;

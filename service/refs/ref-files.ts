@@ -4,6 +4,7 @@ import type { StoreDeps } from "../commits/deps.ts";
 import { keyText, type PageRequest, readScannedPage } from "../domain/page.ts";
 import { requireTable } from "../domain/require.ts";
 import { carryOut, prepareAudit, type TableChange } from "../domain/transaction.ts";
+import { refFile } from "../lance/version-names.ts";
 import type { ObjectStore } from "../storage/object-store.ts";
 import type { TableRecord } from "../store/tables.ts";
 import { exclusively, type Lease } from "../tasks/lease.ts";
@@ -32,9 +33,8 @@ export interface Ref<Contents> extends RefFile {
   readonly sizeBytes: number;
 }
 
-/** Returns the key of the file of a ref. Lance encodes slashes in the names of branches. */
-export function refKey(table: TableRecord, kind: RefKind<unknown>, name: string): string {
-  return `${folderOf(table, kind)}/${encodeURIComponent(name)}.json`;
+export function refKey({ location }: TableRecord, { folder }: RefKind<unknown>, name: string): string {
+  return refFile(location, folder, name);
 }
 
 function folderOf(table: TableRecord, { folder }: RefKind<unknown>): string {

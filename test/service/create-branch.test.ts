@@ -1,6 +1,6 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { pathOf, type TestTable, useCatalog } from "../support/catalog.ts";
+import { finalName, pathOf, stageManifest, type TestTable, useCatalog } from "../support/catalog.ts";
 import { arrowStream, createFilms } from "../support/rows.ts";
 
 const catalog = useCatalog();
@@ -103,6 +103,20 @@ describe("a new branch", () => {
     rmSync(`${folder}/tree/gone`, { recursive: true });
     expect((await catalog.call("createTableBranch", { id, name: "gone" })).status).toBe(200);
     expect(await countRows(id, "gone")).toBe(3);
+  });
+
+  test("is no longer committed to by writers of the one that was deleted", async () => {
+    const id = await createFilms(catalog);
+    const { location } = (await catalog.call("describeTable", { id })).body;
+    await catalog.call("createTableBranch", { id, name: "old" });
+    await insert(id, "old");
+    const content = readFileSync(`${await folderOf(id)}/tree/old/_versions/${finalName(2)}`);
+    await catalog.call("deleteTableBranch", { id, name: "old" });
+    const manifest_path = stageManifest({ id, location }, 3, { branch: "old", content });
+    const late = await catalog.call("createTableVersion", { id, branch: "old", version: 3, manifest_path });
+    expect(late.error).toMatchObject({ status: 404, code: 22 });
+    expect((await catalog.call("createTableBranch", { id, name: "old" })).status).toBe(200);
+    expect(await countRows(id, "old")).toBe(3);
   });
 
   test("does not replace one with rows whose file is missing", async () => {
