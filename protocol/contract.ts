@@ -115,6 +115,16 @@ export type QueryOf<C extends AnyContract> = string extends keyof z.infer<C["que
 /** The response of a contract; `undefined` for a response without a body. */
 export type ResponseOf<C extends AnyContract> = z.infer<C["response"]>;
 
+/** A value of which no part may be changed, because it may also be a part of a record or a cache. */
+export type ReadonlyDeep<Value> = Value extends ReadableStream
+  ? Value
+  : Value extends object
+    ? { readonly [Name in keyof Value]: ReadonlyDeep<Value[Name]> }
+    : Value;
+
+/** The response of a contract as its handler returns it. */
+export type AnswerOf<C extends AnyContract> = ReadonlyDeep<ResponseOf<C>>;
+
 /** The error statuses that any operation may return. */
 export const commonErrors = [400, 401, 403, 413, 500, 503] as const satisfies readonly ErrorStatus[];
 

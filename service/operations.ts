@@ -1,9 +1,9 @@
 import {
+  type AnswerOf,
   type AnyContract,
   type AnyRequest,
   contracts,
   managementContracts,
-  type ResponseOf,
   remoteContracts,
 } from "@tiltyard/protocol";
 import { batchCommitTables } from "./operations/batch-commit-tables.ts";
@@ -39,7 +39,7 @@ export interface Operation {
   handler(request: AnyRequest, catalog: Catalog, caller: AuthorizedCaller): Promise<unknown>;
 }
 
-type Response<Contract extends AnyContract> = ResponseOf<Contract> | RenderedJson<ResponseOf<Contract>>;
+type Response<Contract extends AnyContract> = AnswerOf<Contract> | RenderedJson<AnswerOf<Contract>>;
 
 /** The handlers by their contracts. A missing one does not compile. LanceDB's client shares some of them. */
 const handlers: {

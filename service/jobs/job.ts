@@ -8,6 +8,7 @@ import {
   type Job,
   type JobSummary,
   jobPrefix,
+  type ReadonlyDeep,
   type TransactionStatus,
   viewDefinitionPrefix,
 } from "@tiltyard/protocol";
@@ -101,23 +102,23 @@ export async function requireRoom(
 }
 
 /** Converts a job with its parameters to the response of the management API. */
-export function toJob(record: JobRecord, delimiter: string): Job {
-  return { ...toJobSummary(record, delimiter), parameters: { ...record.parameters } };
+export function toJob(record: JobRecord, delimiter: string): ReadonlyDeep<Job> {
+  return { ...toJobSummary(record, delimiter), parameters: record.parameters };
 }
 
 /** Converts a job to an item of a list. */
-export function toJobSummary(record: JobSummaryRecord, delimiter: string): JobSummary {
+export function toJobSummary(record: JobSummaryRecord, delimiter: string): ReadonlyDeep<JobSummary> {
   const { heartbeatAtMillis: heartbeat } = record;
   return {
     job_id: formatIdentifier([...record.namespace, record.id], delimiter),
     status: record.status,
     operation: record.operation,
-    objects: record.objects.map((object) => [...object]),
+    objects: record.objects,
     principal: record.principal,
     request_id: record.requestId,
     column: record.column,
-    progress: { ...record.progress },
-    result: { ...record.result },
+    progress: record.progress,
+    result: record.result,
     priority: record.priority,
     attempt: record.attempt,
     interruptions: record.interruptions,
@@ -125,7 +126,7 @@ export function toJobSummary(record: JobSummaryRecord, delimiter: string): JobSu
     started_at_millis: record.startedAtMillis,
     heartbeat: heartbeat === undefined ? undefined : new Date(heartbeat).toISOString(),
     reason: record.reason,
-    platform: { ...record.platform },
+    platform: record.platform,
     created_at_millis: record.createdAtMillis,
     updated_at_millis: record.updatedAtMillis,
     ended_at_millis: record.endedAtMillis,

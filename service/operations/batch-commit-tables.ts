@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import {
+  type AnswerOf,
   CatalogError,
   contracts,
   type Identifier,
   inDatabase,
   type RequestOf,
-  type ResponseOf,
 } from "@tiltyard/protocol";
 import { commitTogether, type Entry } from "../commits/commit.ts";
 import { deleteRanges, readRanges } from "../commits/ranges.ts";
@@ -28,7 +28,7 @@ const returnedLengthMax = 1024 * 1024;
 /** The number of operations that are prepared in one turn of the event loop. */
 const operationsInTurn = 100;
 type Operation = RequestOf<typeof contract>["operations"][number];
-type Result = ResponseOf<typeof contract>["results"][number];
+type Result = AnswerOf<typeof contract>["results"][number];
 type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
 export const batchCommitTables: Handler<"batchCommitTables"> = async (request, catalog, caller) => {
@@ -148,7 +148,7 @@ async function prepareSteps(
         const table = await requireTable(session, identifier);
         await deregisterTable(session, table);
         const { location, properties } = table;
-        return { deregister_table: { id: [...identifier], location: location.uri, properties: { ...properties } } };
+        return { deregister_table: { id: identifier, location: location.uri, properties } };
       },
     };
   }

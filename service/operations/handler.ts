@@ -1,4 +1,4 @@
-import type { Contracts, ManagementContracts, RemoteContracts, RequestOf, ResponseOf } from "@tiltyard/protocol";
+import type { AnswerOf, Contracts, ManagementContracts, RemoteContracts, RequestOf } from "@tiltyard/protocol";
 import type { CommitDeps } from "../commits/deps.ts";
 import type { Config } from "../config.ts";
 import type { Caller } from "../domain/transaction.ts";
@@ -33,7 +33,7 @@ export interface AuthorizedCaller extends Caller {
 export type Operations = Contracts & ManagementContracts & RemoteContracts;
 
 /** Executes an operation. Its request is parsed and authorized. A CatalogError becomes the error body. */
-export type Handler<Name extends keyof Operations, Response = ResponseOf<Operations[Name]>> = (
+export type Handler<Name extends keyof Operations, Response = AnswerOf<Operations[Name]>> = (
   request: RequestOf<Operations[Name]>,
   catalog: Catalog,
   caller: AuthorizedCaller,

@@ -1,4 +1,4 @@
-import { CatalogError, contracts, formatIdentifier, type ResponseOf } from "@tiltyard/protocol";
+import { type AnswerOf, CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
@@ -8,7 +8,7 @@ import { listAllTables as listIdentifiers, listTables as listNames } from "../st
 import { dropContents, isEmpty } from "../tables/drop.ts";
 import { type Handler, RenderedJson } from "./handler.ts";
 
-type ListTablesResponse = ResponseOf<typeof contracts.listTables>;
+type ListTablesResponse = AnswerOf<typeof contracts.listTables>;
 
 export const createNamespace: Handler<"createNamespace"> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Create", properties = {} } = request;
@@ -30,7 +30,7 @@ export const createNamespace: Handler<"createNamespace"> = async (request, catal
   }
   return store.write(async (session) => {
     const present = await findNamespace(session, identifier);
-    if (present !== undefined && mode === "ExistOk") return { properties: { ...present.properties } };
+    if (present !== undefined && mode === "ExistOk") return { properties: present.properties };
     if (present !== undefined)
       throw new CatalogError("NamespaceAlreadyExists", `namespace ${formatIdentifier(identifier)} already exists`);
     await requireNamespace(session, identifier.slice(0, -1));
@@ -45,12 +45,12 @@ export const listNamespaces: Handler<"listNamespaces"> = async (request, { store
   const { items, ...page } = await readPage({ name: "namespaces", key: keyText }, request, (after = "", limit) =>
     listChildNamespaces(store.read, request.id, after, limit),
   );
-  return { namespaces: [...items], ...page };
+  return { namespaces: items, ...page };
 };
 
 export const describeNamespace: Handler<"describeNamespace"> = async (request, { store }) => {
   const { properties } = await requireNamespace(store.read, request.id);
-  return { properties: { ...properties } };
+  return { properties };
 };
 
 /** Drops a namespace. If a step of Cascade fails, the namespace remains with the rest of its contents. */
@@ -81,7 +81,7 @@ export const dropNamespace: Handler<"dropNamespace"> = async (request, catalog, 
       { locking: "tables" },
     );
   catalog.worker.wake();
-  return { properties: { ...properties }, transaction_id: [...audit.identifier] };
+  return { properties, transaction_id: audit.identifier };
 };
 
 export const namespaceExists: Handler<"namespaceExists"> = async (request, { store }) => {
@@ -98,7 +98,7 @@ export const listTables: Handler<"listTables", RenderedJson<ListTablesResponse>>
       request,
       (after = "", count) => listNames(store.read, id, after, { limit: count, includeDeclared }),
     );
-    return new RenderedJson({ tables: [...items], ...page });
+    return new RenderedJson({ tables: items, ...page });
   });
 };
 

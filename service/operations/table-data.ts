@@ -25,19 +25,19 @@ async function create(request: RequestOf<typeof contracts.createTable>, catalog:
   const present = await findTable(catalog.store.read, id);
   if (present === undefined) {
     const { transaction, ...made } = await createTableWithRows(catalog, change, caller.body);
-    return { ...transaction, ...made, properties: { ...properties } };
+    return { ...transaction, ...made, properties: properties ?? {} };
   }
   const isEmpty = await isUnwritten(catalog, present, request);
   if (!isEmpty && mode === "Create")
     throw new CatalogError("TableAlreadyExists", `table ${formatIdentifier(id)} already exists`);
-  if (!isEmpty && mode === "ExistOk") return { location: present.location.uri, properties: { ...present.properties } };
+  if (!isEmpty && mode === "ExistOk") return { location: present.location.uri, properties: present.properties };
   const sent = { rows: caller.body, empty: isEmpty ? present : undefined };
   const { result, transaction } = await catalog.rows.change("write", change, { mode: "overwrite" }, sent);
   return {
     ...transaction,
     location: present.location.uri,
     version: result.version,
-    properties: { ...withProtectionOf(present, properties ?? present.properties) },
+    properties: withProtectionOf(present, properties ?? present.properties),
   };
 }
 
@@ -138,7 +138,7 @@ export const updateTable: Handler<"updateTable"> = async (request, { rows }, cal
   const change = { contract: contracts.updateTable, request, caller };
   const { result, table, transaction } = await rows.change("update", change, { where, updates });
   const { rowsUpdated, version } = result;
-  return { ...transaction, updated_rows: rowsUpdated, version, properties: { ...table.properties } };
+  return { ...transaction, updated_rows: rowsUpdated, version, properties: table.properties };
 };
 
 export const deleteFromTable: Handler<"deleteFromTable"> = async (request, catalog, caller) => {

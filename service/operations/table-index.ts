@@ -92,7 +92,7 @@ function toIndexContent(index: IndexDescription) {
   return {
     index_name: index.name,
     index_uuid: index.indexUuid ?? "",
-    columns: [...index.columns],
+    columns: index.columns,
     // An index is listed only after its commit, when it is complete.
     status: "SUCCEEDED",
     // Requests have `IVF_FLAT` for the library's `IvfFlat`.

@@ -149,7 +149,7 @@ async function detailsOf({ rows }: Catalog, at: ReadRequest) {
       num_deleted_rows: Number(summary.total_deletion_file_rows ?? 0),
       num_fragments: Number(summary.total_fragments ?? 0),
     },
-    metadata: { ...summary },
+    metadata: summary,
   };
 }
 
@@ -182,7 +182,7 @@ async function remove(
   });
   worker.wake();
   const { location, properties } = table;
-  return { transaction_id: audit.name, id: [...identifier], location: location.uri, properties: { ...properties } };
+  return { transaction_id: audit.name, id: identifier, location: location.uri, properties };
 }
 
 export const renameTable: Handler<"renameTable"> = async (request, { store }, caller) => {
@@ -214,6 +214,6 @@ export const getTableStats: Handler<"getTableStats"> = async (request, catalog, 
     total_bytes: totalBytes,
     num_rows: numRows,
     num_indices: Math.max(result.numIndices, recorded.length),
-    fragment_stats: { num_fragments: numFragments, num_small_fragments: numSmallFragments, lengths: { ...lengths } },
+    fragment_stats: { num_fragments: numFragments, num_small_fragments: numSmallFragments, lengths },
   };
 };

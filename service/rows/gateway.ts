@@ -4,13 +4,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import {
+  type AnswerOf,
   bodies,
   CatalogError,
   type Contracts,
   contracts,
   hasKind,
   type RequestOf,
-  type ResponseOf,
 } from "@tiltyard/protocol";
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
@@ -35,7 +35,7 @@ const connectionOptions = { keepAliveTimeout: 0, requestTimeout: 0 };
 
 /** A table as the library sees it during one request. */
 export type TableView = {
-  readonly [Name in ViewOperation]: (request: RequestOf<Contracts[Name]>) => Promise<ResponseOf<Contracts[Name]>>;
+  readonly [Name in ViewOperation]: (request: RequestOf<Contracts[Name]>) => Promise<AnswerOf<Contracts[Name]>>;
 } & {
   /** Holds back the versions that the library commits from now on. */
   hold(): void;

@@ -38,7 +38,7 @@ export function viewOfTable(deps: CommitDeps, table: TableRecord | NewTable, com
     const { libraryOptions } = await deps.storage.at(table.location);
     return {
       location: table.location.uri,
-      storage_options: { ...libraryOptions },
+      storage_options: libraryOptions,
       properties: {},
       managed_versioning: true,
     };

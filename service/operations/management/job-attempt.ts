@@ -127,7 +127,7 @@ export const listJobAttempts: Handler<"listJobAttempts"> = async ({ id }, { stor
         started_at_millis: startedAtMillis,
         ended_at_millis: endedAtMillis,
         reason,
-        platform: { ...platform },
+        platform,
         lines: linesOf(logTail),
         samples: samples.map(([at_millis, rows_committed]) => ({ at_millis, rows_committed })),
       }),

@@ -78,7 +78,7 @@ export const listJobs: Handler<"listJobs"> = async (request, catalog) => {
 /** Lists the definitions for the jobs of the tables in a namespace. */
 export const listJobDefinitions: Handler<"listJobDefinitions"> = async ({ id }, catalog, caller) => {
   const { manifest, cluster } = await listDefinitions(catalog, { id: [...id, "table"], caller });
-  return { manifests: manifest, clusters: cluster, runner_clusters: [...catalog.rayClusters] };
+  return { manifests: manifest, clusters: cluster, runner_clusters: catalog.rayClusters };
 };
 
 export const describeJob: Handler<"describeJob"> = async ({ id, delimiter }, catalog) => {

@@ -11,7 +11,7 @@ import type { Handler } from "../handler.ts";
 
 export const describeCaller: Handler<"describeCaller"> = async (_request, _catalog, { principal }) => ({
   principal: principal.name,
-  grants: principal.grants.map(({ namespace, role }) => ({ namespace: [...namespace], role })),
+  grants: principal.grants.map(({ namespace, role }) => ({ namespace, role })),
 });
 
 export const listPrincipals: Handler<"listPrincipals"> = async (request, { store }) => {
@@ -76,10 +76,7 @@ export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
   const { items, ...page } = await readPage(grantList, request, (after, limit) =>
     grants.listGrants(store.read, request.id, request.principal, { after, limit }),
   );
-  return {
-    grants: items.map(({ principal, namespace, role }) => ({ principal, namespace: [...namespace], role })),
-    ...page,
-  };
+  return { grants: items, ...page };
 };
 
 export const putGrant: Handler<"putGrant"> = async (request, { store }, caller) => {

@@ -30,7 +30,7 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
   return {
     dropped_tables: items.map(({ id, identifier, location, droppedAtMillis }) => ({
       dropped_id: id,
-      id: [...identifier],
+      id: identifier,
       location: location.uri,
       dropped_at_millis: droppedAtMillis,
       kept_until_millis: droppedAtMillis + keptForMs,
@@ -57,7 +57,7 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
     await noteAutomations(session, dropped_id);
   };
   const transaction = await makeAudited(store, change, work, { locking: "jobs" });
-  return { ...transaction, id: [...identifier] };
+  return { ...transaction, id: identifier };
 };
 
 export const protectTable: Handler<"protectTable"> = (request, { store }, caller) =>
@@ -97,7 +97,7 @@ export const listTableViews: Handler<"listTableViews"> = async ({ id, ...request
     },
     ({ tableId }) => tableId,
   );
-  return { views: items.map(({ identifier }) => [...identifier]), ...page };
+  return { views: items.map(({ identifier }) => identifier), ...page };
 };
 
 /** The maximum number of versions of a page. Each needs a read of its transaction. */
@@ -141,10 +141,5 @@ export const searchNamespace: Handler<"searchNamespace"> = async (
   { store },
 ) => {
   const parts = name.split(delimiter);
-  const { namespaces, tables, columns } = await search(store.read, { within, parts, limit: Math.min(limit, foundMax) });
-  return {
-    namespaces: namespaces.map((found) => [...found]),
-    tables: tables.map((found) => [...found]),
-    columns: columns.map(({ table, column }) => ({ table: [...table], column })),
-  };
+  return search(store.read, { within, parts, limit: Math.min(limit, foundMax) });
 };

@@ -23,7 +23,7 @@ export const listTransactions: Handler<"listTransactions"> = async (request, { s
       transaction_id: formatIdentifier([...record.namespace, record.id], delimiter),
       status: record.status,
       operation: record.operation,
-      objects: record.objects.map((object) => [...object]),
+      objects: record.objects,
       principal: record.principal,
       request_id: record.requestId,
       properties: propertiesOf(record),

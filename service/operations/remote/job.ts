@@ -4,7 +4,6 @@ import {
   formatIdentifier,
   type Identifier,
   isOpen,
-  type Job,
   type JobSummary,
   objectKind,
   parseIdentifier,
@@ -64,7 +63,7 @@ export const describeRemoteJob: Handler<"describeRemoteJob"> = async (request, {
     creation_ms: job.created_at_millis,
     spec: textsOf(job.parameters),
     ...(job.status === "Succeeded" && {
-      result: isRegistration ? await versionOf(store.read, record, database) : resultOf(job),
+      result: isRegistration ? await versionOf(store.read, record, database) : resultOf(record),
     }),
     ...(job.status === "Failed" && {
       failure: {
@@ -84,7 +83,7 @@ async function versionOf(session: Session, { id, objects, parameters }: JobRecor
 }
 
 /** Returns the result of a job with 0 for unknown numbers, because the client requires every number. */
-function resultOf({ progress, result }: Job) {
+function resultOf({ progress, result }: JobRecord) {
   const { rows_committed = 0, rows_total = rows_committed, rows_skipped_on_error = 0 } = progress;
   const { rows_failed = rows_skipped_on_error, rows_remaining = rows_total - rows_committed } = result;
   // Geneva also commits the rows that it skips.
