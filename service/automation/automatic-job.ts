@@ -3,7 +3,6 @@ import { ChildEnded } from "@tiltyard/lance-worker";
 import {
   CatalogError,
   contracts,
-  defaultDelimiter,
   hasKind,
   type Identifier,
   type JobParameters,
@@ -15,7 +14,7 @@ import { grantsOf } from "../auth/job-key.ts";
 import type { CommitDeps } from "../commits/deps.ts";
 import { viewOf } from "../commits/read.ts";
 import { indexPolicyOf, type Policy } from "../domain/policy.ts";
-import type { Caller } from "../domain/transaction.ts";
+import { originOf } from "../domain/transaction.ts";
 import { requireRefreshable } from "../functions/refresh.ts";
 import { checkBackfill, indexedColumn } from "../geneva/backfill.ts";
 import { requireRunnerCluster } from "../geneva/definitions.ts";
@@ -47,17 +46,17 @@ export async function automaticJob(
   const { identifier } = table;
   requireNameable(identifier);
   const opener = { name: principal, grants: await grantsOf(store.read, principal, [identifier]) };
-  const caller: Caller = { principal: opener, requestId: "" };
+  const caller = originOf(opener);
   const requireRole = (role: Role, object: Identifier) => authorize(opener, [{ role, object }]);
-  const jobOf = (contract: { readonly operationId: string }, request: JobParameters) => {
+  const jobOf = ({ operationId: operation }: { readonly operationId: string }, request: JobParameters) => {
     requireRunnerCluster(deps.rayClusters, request.cluster);
-    return prepareJob({ contract, caller, table: identifier, parameters: parametersOf(contract, request) });
+    return prepareJob({ operation, caller, table: identifier, parameters: parametersOf(operation, request) });
   };
   // The view contains rows of this table, so its principal must still be a reader of the table.
   requireRole(kind === "refresh" ? "reader" : "writer", identifier);
   switch (kind) {
     case "backfill": {
-      const request = { id: identifier, delimiter: defaultDelimiter, column: target };
+      const request = { id: identifier, column: target };
       const { manifest, binding } = await checkBackfill(rows, { ...request, caller });
       const bound = binding === undefined ? {} : await requireRefreshable(deps, table, binding, request);
       return jobOf(contracts.alterTableBackfillColumns, { column: target, manifest, ...bound });
@@ -70,7 +69,7 @@ export async function automaticJob(
       // Other writers of the view can replace its definition, but must not choose what the principal reads.
       if (!isDeepStrictEqual(definition?.source, identifier))
         throw new CatalogError("InvalidInput", "the view has another source");
-      return prepareRefresh(definition, { id: view.identifier, delimiter: defaultDelimiter }, caller);
+      return prepareRefresh(definition, { id: view.identifier }, caller);
     }
     case "compact": {
       const { small_fragments: _, schedule: __, ...request } = required(policies.auto_compact);

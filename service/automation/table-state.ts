@@ -3,7 +3,7 @@ import type { CommitDeps } from "../commits/deps.ts";
 import { readManifest, requireVersion } from "../commits/read.ts";
 import { automationOf } from "../domain/policy.ts";
 import { requireTable } from "../domain/require.ts";
-import type { Caller } from "../domain/transaction.ts";
+import type { Origin } from "../domain/transaction.ts";
 import { autoBackfillColumns } from "../geneva/virtual-column.ts";
 import type { Fragment } from "../lance/manifest.ts";
 import { type Automation, putAutomation, type Seen } from "../store/automations.ts";
@@ -43,7 +43,7 @@ export async function stateOf(deps: CommitDeps, table: TableRecord): Promise<Tab
  * @returns A function that registers an automation in the database transaction of its cause.
  * @throws CatalogError TableNotFound, TableVersionNotFound, Unsupported
  */
-export async function prepareForNewRows(deps: CommitDeps, identifier: Identifier, { principal }: Caller) {
+export async function prepareForNewRows(deps: CommitDeps, identifier: Identifier, { principal }: Origin) {
   const seen = await stateOf(deps, await requireTable(deps.store.read, identifier));
   return async (session: Session, automation: Pick<Automation, "kind" | "target">): Promise<void> => {
     const { id } = await requireTable(session, identifier);

@@ -1,7 +1,7 @@
 import { type Identifier, mainBranch } from "@tiltyard/protocol";
 import { automationOf } from "../domain/policy.ts";
 import { requireNotDropped } from "../domain/require.ts";
-import { type Caller, prepareAudit, recordAudit, unknownCaller } from "../domain/transaction.ts";
+import { type Origin, originOf, prepareAudit, recordAudit, unknownOrigin } from "../domain/transaction.ts";
 import { principalOfJob } from "../jobs/job.ts";
 import { type BranchKey, emptyBranch, findBranch, raiseBranch } from "../store/branches.ts";
 import { findOpenJobs } from "../store/jobs.ts";
@@ -133,8 +133,8 @@ async function auditAdoption(session: Session, { table, branch }: BranchFiles, f
   const versions = found.map(({ version }) => version);
   const [first, last] = [Math.min(...versions), Math.max(...versions)];
   const properties = { branch, version: String(first), ...(last !== first && { last_version: String(last) }) };
-  const origin = byItself("AdoptTableVersion", table);
-  const audit = prepareAudit({ ...origin, caller: await writerOf(session, table, branch), properties });
+  const caller = { ...(await writerOf(session, table, branch)), operation: "AdoptTableVersion" };
+  const audit = prepareAudit({ caller, objects: [table.identifier], properties });
   await audit.record(session);
   return audit.id;
 }
@@ -143,12 +143,12 @@ async function auditAdoption(session: Session, { table, branch }: BranchFiles, f
 const genevaOperations = ["AlterTableBackfillColumns", "RefreshMaterializedView"];
 
 /** Returns the running job of Geneva on a table. If several jobs are running, the writer is unknown. */
-async function writerOf(session: Session, { id }: LocatedTable, branch: string): Promise<Caller> {
+async function writerOf(session: Session, { id }: LocatedTable, branch: string): Promise<Origin> {
   const open = branch === mainBranch ? await findOpenJobs(session, id) : [];
   const running = open.filter(({ status, operation }) => status === "Running" && genevaOperations.includes(operation));
   const [job] = running;
-  if (job === undefined || running.length > 1) return unknownCaller;
-  return { principal: { name: principalOfJob(job), grants: [] }, requestId: job.requestId };
+  if (job === undefined || running.length > 1) return unknownOrigin;
+  return { ...originOf({ name: principalOfJob(job), grants: [] }), requestId: job.requestId };
 }
 
 /**
@@ -174,7 +174,7 @@ export async function forgetDeletedBranch({ store, storage }: CommitDeps, table:
   return true;
 }
 
-/** Returns the origin of a change that the catalog detects itself. */
-export function byItself(operationId: string, table: { readonly identifier: Identifier }) {
-  return { contract: { operationId }, caller: unknownCaller, objects: [table.identifier] };
+/** Returns the audited parts of a change that the catalog detects itself. */
+export function byItself(operation: string, table: { readonly identifier: Identifier }) {
+  return { caller: { ...unknownOrigin, operation }, objects: [table.identifier] };
 }

@@ -73,10 +73,10 @@ export function createCommits(
   let nameInDoubt: string | undefined;
 
   async function write(prepared: readonly PreparedVersion[]): Promise<TableVersion[]> {
-    const { contract, request, caller, properties } = change;
+    const { caller, properties } = change;
     // The client may have repeated the request meanwhile.
     requireClient(caller.signal);
-    const audit = prepareAudit({ contract, request, caller, objects: [identifier] });
+    const audit = prepareAudit({ caller, objects: [identifier] });
     // Several versions of an existing table are committed together. A new table has no other writers.
     const entries =
       prepared.length > 1 && "id" in current ? prepared.map((each) => ({ identifier, prepared: each })) : [];

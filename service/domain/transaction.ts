@@ -1,5 +1,4 @@
 import {
-  type AnyContract,
   CatalogError,
   catalogPrincipal,
   defaultDelimiter,
@@ -12,35 +11,41 @@ import type { JobRecord, JobSummaryRecord } from "../store/jobs.ts";
 import type { Session, Store, WriteOptions } from "../store/store.ts";
 import { nextTransactionId, type TransactionRecord } from "../store/transactions.ts";
 
-export interface Caller {
+/** The principal and the request that cause a change or a read. */
+export interface Origin {
   readonly principal: Principal;
   readonly requestId: string;
+  /** The delimiter of identifiers in the response. */
+  readonly delimiter: string;
   /** Aborted when the client disconnects before the response; undefined for the catalog's own calls. */
   readonly signal?: AbortSignal;
 }
 
-/** The origin of a change: its caller and the delimiter of its request. */
-export interface Origin {
-  readonly caller: Caller;
-  readonly request?: { readonly delimiter: string };
+export interface Caller extends Origin {
+  /** The id of the operation, which may be an internal one of the catalog. */
+  readonly operation: string;
 }
 
-/** The principal that the audit records for changes without a request to the catalog. */
-export const unknownCaller: Caller = { principal: { name: "unknown", grants: [] }, requestId: "" };
+/** Returns the origin of work without a request to the catalog. */
+export function originOf(principal: Principal): Origin {
+  return { principal, requestId: "", delimiter: defaultDelimiter };
+}
 
-/** The caller of changes and reads by which the catalog itself looks after Geneva's records. */
-export const catalogCaller: Caller = { principal: { name: catalogPrincipal, grants: [] }, requestId: "" };
+/** The origin that the audit records for changes without a request to the catalog. */
+export const unknownOrigin = originOf({ name: "unknown", grants: [] });
 
-export interface Change extends Origin {
-  /** The operation: a contract, or an internal one of the catalog. */
-  readonly contract: Pick<AnyContract, "operationId">;
+/** The origin of changes and reads by which the catalog itself looks after Geneva's records. */
+export const catalogOrigin = originOf({ name: catalogPrincipal, grants: [] });
+
+export interface Change {
+  readonly caller: Caller;
   /** The identifiers of the changed objects, the main one first. */
   readonly objects: readonly Identifier[];
   readonly properties?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface TableChange extends Omit<Change, "objects"> {
-  readonly request: { readonly id: Identifier; readonly delimiter: string };
+  readonly request: { readonly id: Identifier };
 }
 
 /** The names of a transaction of the protocol: an audit record or a job. */
@@ -57,23 +62,13 @@ export interface TransactionNames {
 }
 
 /** Assigns an id and names to a change, which may be needed before it is recorded. */
-export function newTransaction(change: Change) {
-  const { contract, request, caller, objects, properties = {} } = change;
-  const delimiter = request?.delimiter ?? defaultDelimiter;
+export function newTransaction({ caller, objects, properties = {} }: Change) {
+  const { operation, principal, requestId, delimiter } = caller;
   const namespace = commonNamespace(objects);
   const id = nextTransactionId();
   const nameOf = (each: string) => formatIdentifier([...namespace, each], delimiter);
   const names: TransactionNames = { id, identifier: [...namespace, id], name: nameOf(id), nameOf };
-  const opened = {
-    id,
-    namespace,
-    operation: contract.operationId,
-    objects,
-    principal: caller.principal.name,
-    requestId: caller.requestId,
-    properties,
-  };
-  return { names, opened };
+  return { names, opened: { id, namespace, operation, objects, principal: principal.name, requestId, properties } };
 }
 
 /** The maximum length of the identifiers of a batch as JSON. Its audit record, which lists read, contains all of them. */

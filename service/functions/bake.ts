@@ -18,11 +18,13 @@ const timeoutSeconds = 3_600;
 export async function openBake(
   session: Session,
   bound: FunctionRecord,
-  { request, caller, openJobMaxima }: Required<Origin> & { readonly openJobMaxima: OpenJobMaxima },
+  caller: Origin,
+  openJobMaxima: OpenJobMaxima,
 ): Promise<string> {
   const { python_version, packages = [] } = bound.definition.runtime;
   const { names, opened } = newJob({
-    ...{ contract: remoteContracts.createFunction, request, caller },
+    operation: remoteContracts.createFunction.operationId,
+    caller,
     objects: [[...bound.namespace, bound.name]],
     parameters: {
       version: bound.version,

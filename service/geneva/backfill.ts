@@ -70,7 +70,7 @@ function requireSkip(request: Limits): void {
 
 /** Rejects limits and options for a computed column, because lancedb fills all of its rows without a current value. */
 function refuseLimits(request: Limits): void {
-  const [option] = optionNamesOf(contracts.alterTableBackfillColumns, request);
+  const [option] = optionNamesOf(contracts.alterTableBackfillColumns.operationId, request);
   const given = limits.find((name) => request[name] !== undefined) ?? option;
   if (given === undefined) return;
   throw new CatalogError("InvalidInput", `${given}: a job fills all rows of a column with computed. Omit ${given}`);

@@ -14,7 +14,7 @@ import { z } from "zod";
 import type { Principal } from "../auth/authenticator.ts";
 import { isAllowed } from "../auth/authorize.ts";
 import { jsonOf } from "../domain/request-fields.ts";
-import { catalogCaller, type Origin, prepareAudit } from "../domain/transaction.ts";
+import { catalogOrigin, type Origin, prepareAudit } from "../domain/transaction.ts";
 import type { Reader } from "../rows/reader.ts";
 import { findNamespace, insertNamespace } from "../store/namespaces.ts";
 import type { Store } from "../store/store.ts";
@@ -169,7 +169,7 @@ async function readDefinitions(
   const table = [...systemNamespaceOf(id, isolatedNamespaces), tables[kind]];
   const isReadable = isAllowed(caller.principal, { role: "reader", object: table });
   if (!isReadable || (await findTable(store.read, table)) === undefined) return [];
-  const at = { id: table, caller: catalogCaller };
+  const at = { id: table, caller: catalogOrigin };
   return (await rows.read("records", at, { ...wanted, limit: definitionsMax })).result;
 }
 
@@ -195,12 +195,13 @@ function unknown({ isolatedNamespaces }: Deps, { id }: DefinitionRequest, kind: 
 /** Creates the namespace of Geneva's records before the first function of a table. Geneva's clients expect it to exist. */
 export async function ensureSystemNamespace(
   { store, isolatedNamespaces }: Pick<Deps, "store" | "isolatedNamespaces">,
-  origin: Origin,
+  caller: Origin,
   table: Identifier,
 ): Promise<void> {
   const identifier = systemNamespaceOf(table, isolatedNamespaces);
   if ((await findNamespace(store.read, identifier)) !== undefined) return;
-  const audit = prepareAudit({ ...origin, contract: contracts.createNamespace, objects: [identifier] });
+  const { operationId: operation } = contracts.createNamespace;
+  const audit = prepareAudit({ caller: { ...caller, operation }, objects: [identifier] });
   await store.write(async (session) => {
     if ((await findNamespace(session, identifier)) !== undefined) return;
     // The isolated namespace may have been dropped since this request started.

@@ -2,7 +2,7 @@ import { literal, toExpression } from "@tiltyard/lance-worker";
 import { contracts, systemNamespaceOf, type TransactionStatus } from "@tiltyard/protocol";
 import { z } from "zod";
 import type { CommitDeps } from "../commits/deps.ts";
-import { catalogCaller } from "../domain/transaction.ts";
+import { catalogOrigin } from "../domain/transaction.ts";
 import type { Rows } from "../rows/rows.ts";
 import { findJob } from "../store/jobs.ts";
 import { findTable } from "../store/tables.ts";
@@ -28,13 +28,13 @@ export async function endGenevaRecord(
   const table = await findTable(store.read, jobs);
   if (ending === undefined || table === undefined) return;
   const where = toExpression(`job_id = ${literal(identifier.join("$"))} AND status IN ('PENDING', 'RUNNING')`);
-  const request = { id: jobs, delimiter: "$" };
-  const { result: open } = await rows.read("count", { id: jobs, caller: catalogCaller }, { predicate: where });
+  const at = { id: jobs, caller: { ...catalogOrigin, operation: contracts.updateTable.operationId } };
+  const { result: open } = await rows.read("count", at, { predicate: where });
   if (open === 0) return;
   const reason = job?.reason ?? `the job is ${job?.status}`;
   const updates = [
     ["status", toExpression(literal(ending))],
     ["events", toExpression(`make_array(${literal(reason)})`)],
   ] as const;
-  await rows.change("update", { contract: contracts.updateTable, request, caller: catalogCaller }, { where, updates });
+  await rows.change("update", { request: at, caller: at.caller }, { where, updates });
 }

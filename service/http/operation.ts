@@ -64,8 +64,10 @@ export function operationSteps({ contract, handler }: Operation, deps: Operation
     applyContext(c, request.context);
     authorize(principal, contract.bodyAccess(request), kind);
     const body = isArrow(contract, c) ? openBody(c, "rows") : emptyStream;
-    const { signal } = c.req.raw;
-    const result = await handler(request, catalog, { principal, requestId: c.get("requestId"), signal, body });
+    const { operationId: operation } = contract;
+    const { delimiter } = target;
+    const caller = { operation, principal, requestId: c.get("requestId"), delimiter, signal: c.req.raw.signal, body };
+    const result = await handler(request, catalog, caller);
     return respond(c, contract, result, log);
   });
 

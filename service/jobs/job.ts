@@ -14,7 +14,7 @@ import {
 } from "@tiltyard/protocol";
 import { formerWriter } from "../auth/job-key.ts";
 import { requireJob, requireTable } from "../domain/require.ts";
-import { type Caller, type Change, newTransaction, type TransactionNames } from "../domain/transaction.ts";
+import { type Caller, type Change, newTransaction, type Origin, type TransactionNames } from "../domain/transaction.ts";
 import { setReady } from "../store/functions.ts";
 import { findAttempt, runningMillis, updateAttempt } from "../store/job-attempts.ts";
 import {
@@ -44,15 +44,16 @@ export interface OpenJobMaxima {
   readonly perNamespace: number;
 }
 
-interface JobRequest extends Omit<Change, "objects" | "properties"> {
-  readonly table: Identifier;
+interface JobRequest {
+  readonly operation: string;
+  readonly caller: Origin;
   readonly parameters: NewJobRecord["parameters"];
   /** The principal that chose the parameters; the caller if undefined. */
   readonly author?: string | undefined;
 }
 
 /** Prepares a job on a table. @throws CatalogError InvalidInput if the parameters are too long. */
-export function prepareJob({ table, ...request }: JobRequest): NewJob {
+export function prepareJob({ table, ...request }: JobRequest & Pick<NewJob, "table">): NewJob {
   const { names, opened } = newJob({ ...request, objects: [table] });
   return {
     ...names,
@@ -67,13 +68,13 @@ export function prepareJob({ table, ...request }: JobRequest): NewJob {
 }
 
 /** Assigns an id and names to a job. @throws CatalogError InvalidInput if the parameters are too long. */
-export function newJob({ parameters, author, ...change }: Omit<JobRequest, "table"> & Pick<Change, "objects">) {
+export function newJob({ operation, caller, objects, parameters, author }: JobRequest & Pick<Change, "objects">) {
   requireFitting("the job's parameters", parameters, definitionLengthMax);
   const own = Object.entries(parameters).filter(([name]) => !name.startsWith(viewDefinitionPrefix));
   requireFitting("the job's parameters", Object.fromEntries(own), parametersLengthMax);
-  const { names, opened } = newTransaction(change);
+  const { names, opened } = newTransaction({ caller: { ...caller, operation }, objects });
   const { properties: _, ...rest } = opened;
-  return { names, opened: { ...rest, apiKey: change.caller.principal.apiKeyId, parameters, author } };
+  return { names, opened: { ...rest, apiKey: caller.principal.apiKeyId, parameters, author } };
 }
 
 /**

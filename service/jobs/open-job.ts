@@ -43,11 +43,11 @@ export async function openOnce({ store, openJobMaxima }: JobDeps, job: NewJob): 
 }
 
 /** Opens the job of a request. @throws CatalogError like `requireNameable` and `openOnce`. */
-export async function openTableJob(deps: JobDeps, { contract, request, caller }: TableChange): Promise<string> {
+export async function openTableJob(deps: JobDeps, { request, caller }: TableChange): Promise<string> {
+  const { operation } = caller;
   requireNameable(request.id);
-  const parameters = parametersOf(contract, { ...request });
-  const job = prepareJob({ contract, request, caller, table: request.id, parameters });
-  return openOnce(deps, job);
+  const parameters = parametersOf(operation, { ...request });
+  return openOnce(deps, prepareJob({ operation, caller, table: request.id, parameters }));
 }
 
 /**

@@ -29,11 +29,8 @@ export function givenFields(request: Readonly<Record<string, unknown>>) {
 }
 
 /** Returns the fields of a request as the parameters of its job. */
-export function parametersOf(
-  contract: Pick<AnyContract, "operationId">,
-  request: Readonly<Record<string, unknown>>,
-): JobParameters {
-  const optionNames = optionNamesOf(contract, request);
+export function parametersOf(operation: string, request: Readonly<Record<string, unknown>>): JobParameters {
+  const optionNames = optionNamesOf(operation, request);
   const isOption = ([name]: readonly [string, unknown]) => optionNames.includes(name);
   const { options, named = [] } = Object.groupBy(givenFields(request), (field) =>
     isOption(field) ? "options" : "named",
@@ -46,11 +43,8 @@ export function parametersOf(
 }
 
 /** Returns the names of the fields of a request that its contract only accepts as options. */
-export function optionNamesOf(
-  { operationId }: Pick<AnyContract, "operationId">,
-  request: Readonly<Record<string, unknown>>,
-): readonly string[] {
-  const names = namesByOperation.get(operationId);
+export function optionNamesOf(operation: string, request: Readonly<Record<string, unknown>>): readonly string[] {
+  const names = namesByOperation.get(operation);
   return givenFields(request).flatMap(([name]) => (names?.has(name) ? [] : name));
 }
 

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import {
   type AnswerOf,
   CatalogError,
-  contracts,
+  type contracts,
   type Identifier,
   inDatabase,
   type RequestOf,
@@ -22,19 +22,19 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { prepareCommit } from "./prepare-commit.ts";
 import { prepareDeclaration } from "./table.ts";
 
-const contract = contracts.batchCommitTables;
 /** The maximum length of the properties that the answer of a batch returns, as JSON. */
 const returnedLengthMax = 1024 * 1024;
 /** The number of operations that are prepared in one turn of the event loop. */
 const operationsInTurn = 100;
-type Operation = RequestOf<typeof contract>["operations"][number];
-type Result = AnswerOf<typeof contract>["results"][number];
+type Request = RequestOf<typeof contracts.batchCommitTables>;
+type Operation = Request["operations"][number];
+type Result = AnswerOf<typeof contracts.batchCommitTables>["results"][number];
 type Member<Name extends keyof Operation> = NonNullable<Operation[Name]>;
 
 export const batchCommitTables: Handler<"batchCommitTables"> = async (request, catalog, caller) => {
   const objects = request.operations.map((operation) => identifierOf(operation, request));
   requireRecordable(objects);
-  const audit = prepareAudit({ contract, request, caller, objects });
+  const audit = prepareAudit({ caller, objects });
   const steps = await prepareSteps(request, catalog, caller);
   const entries = steps.flatMap(({ entry }) => entry ?? []);
 
@@ -85,11 +85,7 @@ interface Step {
 }
 
 /** Prepares the operations of a batch in order. Each one sees the changes of its predecessors. */
-async function prepareSteps(
-  request: RequestOf<typeof contract>,
-  catalog: Catalog,
-  caller: AuthorizedCaller,
-): Promise<readonly Step[]> {
+async function prepareSteps(request: Request, catalog: Catalog, caller: AuthorizedCaller): Promise<readonly Step[]> {
   /** The paths of the tables that the batch has changed so far, with the locations of those that it declares. */
   const changed = new Map<string, Location | undefined>();
 
@@ -166,6 +162,6 @@ async function prepareSteps(
   return steps;
 }
 
-function identifierOf(operation: Operation, request: RequestOf<typeof contract>): Identifier {
+function identifierOf(operation: Operation, request: Request): Identifier {
   return inDatabase(request, Object.values(operation).find((member) => member !== undefined)?.id ?? []);
 }

@@ -1,5 +1,5 @@
 import { ByteReader, schemaWith, splitStream } from "@tiltyard/lance-worker";
-import { CatalogError, contracts, type Identifier, mainBranch, sourceOfView } from "@tiltyard/protocol";
+import { CatalogError, type Identifier, mainBranch, sourceOfView } from "@tiltyard/protocol";
 import { prepareForNewRows } from "../automation/table-state.ts";
 import { readManifest, requireVersion, viewOf } from "../commits/read.ts";
 import { requireTable } from "../domain/require.ts";
@@ -24,13 +24,9 @@ import { createTableWithRows } from "./table-data.ts";
 export const createMaterializedView: Handler<"createMaterializedView"> = async (given, catalog, caller) => {
   const request = withSourceInCatalog(given);
   // A view without a possible refresh is useless, so this check precedes all changes.
-  const refresh = prepareRefresh(
-    { definition: parametersOf(request) },
-    { id: request.id, delimiter: request.delimiter },
-    caller,
-  );
+  const refresh = prepareRefresh({ definition: parametersOf(request) }, { id: request.id }, caller);
   const schema = await readSchema(request.output_schema);
-  await ensureSystemNamespace(catalog, { caller, request }, request.id);
+  await ensureSystemNamespace(catalog, caller, request.id);
   const id = sourceOfView(request);
   const source = id && (await describeSource(catalog, id));
   const metadata = source === undefined ? {} : viewMetadata(request, source);
@@ -46,7 +42,7 @@ export const createMaterializedView: Handler<"createMaterializedView"> = async (
     if (register) await register(session, { kind: "refresh", target: String(view.id) });
     if (!hasNoData) await refresh.open(session, catalog.openJobMaxima);
   };
-  const change = { contract: contracts.createMaterializedView, request, caller, alongside };
+  const change = { request, caller, alongside };
   const { version } = await createTableWithRows(catalog, change, new Blob([described]).stream(), { stableRowIds });
   return { version, ...(!hasNoData && { job_id: refresh.name }) };
 };

@@ -1,4 +1,4 @@
-import { type AnswerOf, CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { type AnswerOf, CatalogError, type contracts, formatIdentifier } from "@tiltyard/protocol";
 import { z } from "zod";
 import { keyText, readPage } from "../domain/page.ts";
 import { requireNamespace } from "../domain/require.ts";
@@ -13,7 +13,7 @@ type ListTablesResponse = AnswerOf<typeof contracts.listTables>;
 export const createNamespace: Handler<"createNamespace"> = async (request, catalog, caller) => {
   const { id: identifier, mode = "Create", properties = {} } = request;
   const { store, dropRetentionMs, worker } = catalog;
-  const audit = prepareAudit({ contract: contracts.createNamespace, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ caller, objects: [identifier] });
   const answer = { transaction_id: audit.name, properties };
 
   const isReplaced = mode === "Overwrite" && identifier.length > 0;
@@ -60,7 +60,7 @@ export const dropNamespace: Handler<"dropNamespace"> = async (request, catalog, 
   if (identifier.length === 0) throw new CatalogError("InvalidInput", "id: the root namespace cannot be dropped");
   if (mode === "Skip" && (await findNamespace(store.read, identifier)) === undefined) return {};
   const { properties } = await requireNamespace(store.read, identifier);
-  const audit = prepareAudit({ contract: contracts.dropNamespace, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ caller, objects: [identifier] });
 
   if (behavior === "Cascade")
     await carryOut(store, audit, () =>

@@ -1,4 +1,3 @@
-import { contracts } from "@tiltyard/protocol";
 import { openBranchOf, requireVersion } from "../commits/read.ts";
 import { branchOf, ownBranchOf } from "../domain/require.ts";
 import { branchKind, deleteRemains, prepareDeletion, requireFreeBranchName } from "../refs/branches.ts";
@@ -15,7 +14,7 @@ export const listTableBranches: Handler<"listTableBranches"> = async (request, c
 };
 
 export const createTableBranch: Handler<"createTableBranch"> = async (request, catalog, caller) => {
-  const { id, delimiter } = request;
+  const { id } = request;
   const name = ownBranchOf(request);
   const branch = branchOf({ branch: request.from_branch });
 
@@ -25,13 +24,13 @@ export const createTableBranch: Handler<"createTableBranch"> = async (request, c
     if ((await from.objects.find(`${from.folder}/${manifestName}`)) !== undefined)
       await deleteRemains(catalog, table, name, lease);
     await requireFreeBranchName(catalog, table, name);
-    const change = { contract: contracts.createTableBranch, request: { id, delimiter, branch }, caller };
+    const change = { request: { id, branch }, caller };
     return (await catalog.rows.change("createBranch", change, { name, from: branch, version })).transaction;
   });
 };
 
 export const deleteTableBranch: Handler<"deleteTableBranch"> = async (request, catalog, caller) => {
   const name = ownBranchOf(request);
-  const change = { contract: contracts.deleteTableBranch, request, caller, properties: { branch: name } };
+  const change = { request, caller, properties: { branch: name } };
   return changeAuditedRefs(catalog, change, (table, lease) => prepareDeletion(catalog, table, name, lease));
 };

@@ -45,7 +45,7 @@ export async function addColumns(
   const ofFunctions = request.new_columns.flatMap(({ virtual_column }) => virtual_column ?? []);
   let schema: ReadableStream<Uint8Array> | undefined;
   if (ofFunctions.length > 0) {
-    await ensureSystemNamespace(catalog, { caller, request }, request.id);
+    await ensureSystemNamespace(catalog, caller, request.id);
     schema = await storeFunctions(catalog, { ...request, caller }, ofFunctions);
   }
   // All outputs of a function are filled together.
@@ -61,17 +61,13 @@ export async function addColumns(
 /** Commits new columns as one change. @param schema An Arrow stream with columns that start without values. */
 export async function commitColumns(
   { rows }: Catalog,
-  change: Omit<Parameters<Catalog["rows"]["change"]>[1], "contract">,
+  change: Parameters<Catalog["rows"]["change"]>[1],
   columns: Partial<NewColumns>,
   schema?: ReadableStream<Uint8Array>,
 ) {
   const added = { computed: [], computedMetadata: {}, expressions: [], ...columns, hasSchema: schema !== undefined };
-  const { result, transaction } = await rows.change(
-    "addColumns",
-    { ...change, contract: contracts.alterTableAddColumns },
-    added,
-    schema === undefined ? {} : { rows: schema },
-  );
+  const options = schema === undefined ? {} : { rows: schema };
+  const { result, transaction } = await rows.change("addColumns", change, added, options);
   return { ...transaction, version: result.version };
 }
 
@@ -136,7 +132,7 @@ export const alterTableAlterColumns: Handler<"alterTableAlterColumns"> = async (
   const ofFunctions = request.alterations.filter(({ virtual_column }) => virtual_column !== undefined);
   if (ofFunctions.length === 0) {
     const alongside = await requireNoOpenColumnJob(catalog.store, request, pathsOf(request.alterations));
-    const change = { contract: contracts.alterTableAlterColumns, request, caller, alongside };
+    const change = { request, caller, alongside };
     const alterations = request.alterations.map(toChange);
     const { result, transaction } = await catalog.rows.change("alterColumns", change, { alterations });
     return { ...transaction, version: result.version };
@@ -155,7 +151,7 @@ async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller:
   const { store, rows } = catalog;
   requireMain(request);
   requireNameable(request.id);
-  const { id, delimiter, alterations } = request;
+  const { id, alterations } = request;
   const alongside = await requireNoOpenColumnJob(store, request, pathsOf(alterations));
   const replaced = [];
   for (const each of alterations) replaced.push(await replaceFunction(catalog, { ...request, caller }, each));
@@ -163,12 +159,13 @@ async function replaceFunctions(request: AlterRequest, catalog: Catalog, caller:
   // The functions must not change without their jobs.
   const opener = { principal: caller.principal.name, namespace: id.slice(0, -1) };
   await requireRoom(store.read, opener, catalog.openJobMaxima, replaced.length);
-  const change = { contract: contracts.alterTableAlterColumns, request, caller, alongside };
+  const change = { request, caller, alongside };
   const { result, transaction } = await rows.change("updateFieldMetadata", change, { updates });
+  const { operationId: operation } = contracts.alterTableBackfillColumns;
   for (const { path: column, metadata } of replaced) {
     const manifest = metadata[manifestOfColumn] ?? undefined;
-    const backfill = { id, delimiter, column, where: everyRow, manifest };
-    await openTableJob(catalog, { contract: contracts.alterTableBackfillColumns, request: backfill, caller });
+    const backfill = { id, column, where: everyRow, manifest };
+    await openTableJob(catalog, { request: backfill, caller: { ...caller, operation } });
   }
   return { ...transaction, version: result.version };
 }
@@ -196,7 +193,7 @@ function toChange({ path, data_type, rename, nullable }: Alteration) {
 
 export const alterTableDropColumns: Handler<"alterTableDropColumns"> = async (request, { store, rows }, caller) => {
   const alongside = await requireNoOpenColumnJob(store, request, request.columns);
-  const change = { contract: contracts.alterTableDropColumns, request, caller, alongside };
+  const change = { request, caller, alongside };
   const { result, transaction } = await rows.change("dropColumns", change, { columns: request.columns });
   return { ...transaction, version: result.version };
 };
@@ -210,8 +207,7 @@ export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = a
   const bound = stored.binding === undefined ? {} : await requireRefreshable(catalog, table, stored.binding, request);
   const named = await resolveNames(catalog, { ...request, caller });
   const completed = { ...request, column: stored.column, manifest: stored.manifest, ...bound, ...named };
-  const contract = contracts.alterTableBackfillColumns;
-  const job_id = await openTableJob(catalog, { contract, request: completed, caller });
+  const job_id = await openTableJob(catalog, { request: completed, caller });
   // The catalog first learns about externally added columns here.
   if (stored.isAutomatic) await store.write((session) => noteTask(session, automationOf(table.id)));
   return { job_id };
@@ -219,8 +215,7 @@ export const alterTableBackfillColumns: Handler<"alterTableBackfillColumns"> = a
 
 export const updateFieldMetadata: Handler<"updateFieldMetadata"> = async (request, { rows }, caller) => {
   const updates = request.updates.map(({ path, metadata, replace = false }) => ({ path, metadata, replace }));
-  const change = { contract: contracts.updateFieldMetadata, request, caller };
-  const { result, transaction } = await rows.change("updateFieldMetadata", change, { updates });
+  const { result, transaction } = await rows.change("updateFieldMetadata", { request, caller }, { updates });
   const { version, schema } = result;
   const metadataOf = (path: string) => ({ ...findField(schema.fields, path)?.field.metadata });
   const fields = Object.fromEntries(request.updates.map(({ path }) => [path, metadataOf(path)]));
@@ -228,7 +223,6 @@ export const updateFieldMetadata: Handler<"updateFieldMetadata"> = async (reques
 };
 
 export const updateTableSchemaMetadata: Handler<"updateTableSchemaMetadata"> = async (request, catalog, caller) => {
-  const change = { contract: contracts.updateTableSchemaMetadata, request, caller };
-  await commitSchemaMetadata(catalog, change, request.metadata);
+  await commitSchemaMetadata(catalog, { request, caller }, request.metadata);
   return request.metadata;
 };

@@ -1,5 +1,5 @@
 import { type QueryRequest, type RowsQuery, toExpression } from "@tiltyard/lance-worker";
-import { CatalogError, contracts, formatIdentifier, mainBranch, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, type contracts, formatIdentifier, mainBranch, type RequestOf } from "@tiltyard/protocol";
 import { type BranchRequest, isWritten } from "../commits/read.ts";
 import type { BranchChange } from "../commits/series.ts";
 import { policyIn } from "../domain/policy.ts";
@@ -21,7 +21,7 @@ export const createTable: Handler<"createTable"> = async (request, catalog, call
 
 async function create(request: RequestOf<typeof contracts.createTable>, catalog: Catalog, caller: AuthorizedCaller) {
   const { id, mode = "Create", properties } = request;
-  const change = { contract: contracts.createTable, request, caller, properties };
+  const change = { request, caller, properties };
   const present = await findTable(catalog.store.read, id);
   if (present === undefined) {
     const { transaction, ...made } = await createTableWithRows(catalog, change, caller.body);
@@ -65,7 +65,7 @@ export async function createTableWithRows(
 }
 
 export const insertIntoTable: Handler<"insertIntoTable"> = async (request, catalog, caller) => {
-  const change = { contract: contracts.insertIntoTable, request, caller };
+  const change = { request, caller };
   const mode = request.mode === "Overwrite" ? "overwrite" : "append";
   const { result, transaction } = await inTurn(catalog, request, async () => {
     const table = await requireTable(catalog.store.read, request.id);
@@ -89,7 +89,7 @@ export async function mergeRows(request: MergeRequest, catalog: Catalog, caller:
 
 async function merge(request: MergeRequest, catalog: Catalog, caller: AuthorizedCaller) {
   const { store, rows } = catalog;
-  const change = { contract: contracts.mergeInsertIntoTable, request, caller };
+  const change = { request, caller };
   const sent = { rows: caller.body };
   const table = await requireTable(store.read, request.id);
   if (await isUnwritten(catalog, table, request)) {
@@ -135,8 +135,7 @@ async function inTurn<Result>(catalog: Catalog, request: BranchRequest, write: (
 export const updateTable: Handler<"updateTable"> = async (request, { rows }, caller) => {
   const where = toExpression(request.predicate);
   const updates = request.updates.map(([path = "", value = ""]) => [path, toExpression(value)] as const);
-  const change = { contract: contracts.updateTable, request, caller };
-  const { result, table, transaction } = await rows.change("update", change, { where, updates });
+  const { result, table, transaction } = await rows.change("update", { request, caller }, { where, updates });
   const { rowsUpdated, version } = result;
   return { ...transaction, updated_rows: rowsUpdated, version, properties: table.properties };
 };
@@ -151,8 +150,8 @@ export async function deleteRows(
   { rows }: Catalog,
   caller: AuthorizedCaller,
 ) {
-  const change = { contract: contracts.deleteFromTable, request, caller };
-  const { result, transaction } = await rows.change("delete", change, { predicate: toExpression(request.predicate) });
+  const predicate = toExpression(request.predicate);
+  const { result, transaction } = await rows.change("delete", { request, caller }, { predicate });
   return { ...transaction, version: result.version, num_deleted_rows: result.numDeletedRows };
 }
 

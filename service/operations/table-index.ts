@@ -1,22 +1,21 @@
 import { type IndexDescription, type IndexRequest, scalarTypes } from "@tiltyard/lance-worker";
-import { type AnyContract, CatalogError, contracts, hasKind } from "@tiltyard/protocol";
+import { CatalogError, hasKind } from "@tiltyard/protocol";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { keyText, readPage } from "../domain/page.ts";
 import { indicesOf, type ManifestIndex } from "../lance/indices.ts";
 import type { ReadRequest } from "../rows/reader.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 
-export const createTableIndex: Handler<"createTableIndex"> = (request, catalog, caller) =>
-  createIndex(contracts.createTableIndex, request, catalog, caller);
+export const createTableIndex: Handler<"createTableIndex"> = createIndex;
 
 export const createTableScalarIndex: Handler<"createTableScalarIndex"> = async (request, catalog, caller) => {
   if (!scalarTypes.includes(request.index_type.toUpperCase()))
     throw new CatalogError("InvalidInput", `index_type: must be one of ${scalarTypes.join(", ")}`);
-  return createIndex(contracts.createTableScalarIndex, request, catalog, caller);
+  return createIndex(request, catalog, caller);
 };
 
-async function createIndex(contract: AnyContract, request: IndexRequest, { rows }: Catalog, caller: AuthorizedCaller) {
-  return (await rows.change("createIndex", { contract, request, caller }, request)).transaction;
+async function createIndex(request: IndexRequest, { rows }: Catalog, caller: AuthorizedCaller) {
+  return (await rows.change("createIndex", { request, caller }, request)).transaction;
 }
 
 export const describeTableIndexStats: Handler<"describeTableIndexStats"> = async (request, { rows }, caller) => {
@@ -32,10 +31,8 @@ export const describeTableIndexStats: Handler<"describeTableIndexStats"> = async
   };
 };
 
-export const dropTableIndex: Handler<"dropTableIndex"> = async (request, { rows }, caller) => {
-  const change = { contract: contracts.dropTableIndex, request, caller };
-  return (await rows.change("dropIndex", change, { name: request.indexName })).transaction;
-};
+export const dropTableIndex: Handler<"dropTableIndex"> = async (request, { rows }, caller) =>
+  (await rows.change("dropIndex", { request, caller }, { name: request.indexName })).transaction;
 
 export const listTableIndices: Handler<"listTableIndices"> = async (request, catalog, caller) => {
   const { rows } = catalog;

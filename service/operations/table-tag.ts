@@ -1,4 +1,4 @@
-import { CatalogError, contracts, formatIdentifier } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier } from "@tiltyard/protocol";
 import { requireTable } from "../domain/require.ts";
 import { changeAuditedRefs, findRef, readRefs, refKey } from "../refs/ref-files.ts";
 import { checkNewTag, contentsFor, requireTag, tagKind, toText, versionOfTag } from "../refs/tags.ts";
@@ -20,7 +20,7 @@ export const createTableTag: Handler<"createTableTag"> = async (request, catalog
     "TableTagAlreadyExists",
     `the tag ${JSON.stringify(tag)} of table ${formatIdentifier(id)} already exists`,
   );
-  const change = { contract: contracts.createTableTag, request, caller, properties: { tag } };
+  const change = { request, caller, properties: { tag } };
   return changeAuditedRefs(catalog, change, async (table) => {
     if ((await findRef(catalog, table, tagKind, tag)) !== undefined) throw taken;
     const { updatedAt, ...contents } = await contentsFor(catalog, table, request);
@@ -34,7 +34,7 @@ export const createTableTag: Handler<"createTableTag"> = async (request, catalog
 
 export const updateTableTag: Handler<"updateTableTag"> = async (request, catalog, caller) => {
   const { tag } = request;
-  const change = { contract: contracts.updateTableTag, request, caller, properties: { tag } };
+  const change = { request, caller, properties: { tag } };
   return changeAuditedRefs(catalog, change, async (table) => {
     const { contents, key, revision } = await requireTag(catalog, table, tag);
     const text = toText({ ...contents, ...(await contentsFor(catalog, table, request)) });
@@ -48,7 +48,7 @@ export const updateTableTag: Handler<"updateTableTag"> = async (request, catalog
 
 export const deleteTableTag: Handler<"deleteTableTag"> = async (request, catalog, caller) => {
   const { tag } = request;
-  const change = { contract: contracts.deleteTableTag, request, caller, properties: { tag } };
+  const change = { request, caller, properties: { tag } };
   return changeAuditedRefs(catalog, change, async (table) => {
     const { key } = await requireTag(catalog, table, tag);
     return async () => (await catalog.storage.at(table.location)).delete(key);

@@ -1,4 +1,4 @@
-import { contracts, inDatabase } from "@tiltyard/protocol";
+import { inDatabase } from "@tiltyard/protocol";
 import pMap from "p-map";
 import { commit, commitTogether, versionsAtOnce } from "../commits/commit.ts";
 import { deleteFirstOf, deleteRanges, readRanges } from "../commits/ranges.ts";
@@ -13,7 +13,7 @@ export const createTableVersion: Handler<"createTableVersion"> = async (request,
   const identifier = request.id;
   const table = await requireTable(catalog.store.read, identifier);
   const prepared = await prepareCommit(catalog, caller, table, request);
-  const audit = prepareAudit({ contract: contracts.createTableVersion, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ caller, objects: [identifier] });
 
   const [version] = await commit(catalog, async (session) => {
     const record = await recordVersion(session, await requireTable(session, identifier), prepared, audit.id);
@@ -38,7 +38,7 @@ export const describeTableVersion: Handler<"describeTableVersion"> = async (requ
 export const batchDeleteTableVersions: Handler<"batchDeleteTableVersions"> = async (request, catalog, caller) => {
   const { store } = catalog;
   const identifier = request.id;
-  const audit = prepareAudit({ contract: contracts.batchDeleteTableVersions, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ caller, objects: [identifier] });
   const ranges = readRanges(request.ranges);
   const at = await openKnownBranch(catalog, request);
 
@@ -62,7 +62,7 @@ export const batchCreateTableVersions: Handler<"batchCreateTableVersions"> = asy
   const given = request.entries.map((entry) => ({ ...entry, id: inDatabase(request, entry.id) }));
   const objects = given.map(({ id }) => id);
   requireRecordable(objects);
-  const audit = prepareAudit({ contract: contracts.batchCreateTableVersions, request, caller, objects });
+  const audit = prepareAudit({ caller, objects });
   const entries = await pMap(
     given,
     async (entry) => {

@@ -1,7 +1,7 @@
 import {
   CatalogError,
   checkIdentifier,
-  contracts,
+  type contracts,
   formatIdentifier,
   type Identifier,
   mainBranch,
@@ -17,7 +17,7 @@ import { listBranches } from "../commits/discover.ts";
 import { isWritten, openBranchOf, requireVersion } from "../commits/read.ts";
 import { noteAutomations } from "../domain/policy.ts";
 import { branchOf, requireFreeName, requireTable } from "../domain/require.ts";
-import { makeAudited, prepareAudit, type TableChange } from "../domain/transaction.ts";
+import { makeAudited, prepareAudit } from "../domain/transaction.ts";
 import { requireNoOpenJob } from "../jobs/job.ts";
 import { versionAsked } from "../refs/tags.ts";
 import type { ReadRequest } from "../rows/reader.ts";
@@ -32,8 +32,8 @@ import type { AuthorizedCaller, Catalog, Handler } from "./handler.ts";
 import { recordedIndices } from "./table-index.ts";
 
 export const declareTable: Handler<"declareTable"> = async (request, catalog, caller) => {
-  const change = { contract: contracts.declareTable, request, caller, objects: [request.id] };
   const { record, answer } = await prepareDeclaration(request, catalog, caller);
+  const change = { caller, objects: [request.id] };
   const transaction = await makeAudited(catalog.store, change, record, { locking: "tables" });
   return { ...transaction, ...answer };
 };
@@ -59,7 +59,7 @@ export const registerTable: Handler<"registerTable"> = async (request, catalog, 
   const { store, storage, locations, worker } = catalog;
   const { id: identifier, mode = "Create", properties = {} } = request;
   const location = locations.requested(request.location, identifier, caller.principal);
-  const audit = prepareAudit({ contract: contracts.registerTable, request, caller, objects: [identifier] });
+  const audit = prepareAudit({ caller, objects: [identifier] });
   const branches = await listBranches(storage, location);
   if (branches.size === 0) throw new CatalogError("InvalidInput", `location: no Lance table exists at ${location.uri}`);
   const manifests = [...branches].flatMap(([branch, found]) => found.map(({ name }) => ({ branch, name })));
@@ -158,22 +158,20 @@ export const tableExists: Handler<"tableExists"> = async (request, catalog) => {
   if (request.version !== undefined) await requireVersion(catalog, { table, branch: mainBranch }, request.version);
 };
 
-export const dropTable: Handler<"dropTable"> = (request, catalog, caller) =>
-  remove(catalog, { contract: contracts.dropTable, request, caller }, (session, table) =>
-    drop(session, table, catalog.dropRetentionMs),
-  );
+export const dropTable: Handler<"dropTable"> = ({ id }, catalog, caller) =>
+  remove(id, catalog, caller, (session, table) => drop(session, table, catalog.dropRetentionMs));
 
-export const deregisterTable: Handler<"deregisterTable"> = (request, catalog, caller) =>
-  remove(catalog, { contract: contracts.deregisterTable, request, caller }, deregister);
+export const deregisterTable: Handler<"deregisterTable"> = ({ id }, catalog, caller) =>
+  remove(id, catalog, caller, deregister);
 
 /** Removes a table from the catalog, in one database transaction with its audit record. */
 async function remove(
+  identifier: Identifier,
   { store, worker }: Catalog,
-  change: TableChange,
+  caller: AuthorizedCaller,
   removeIn: (session: Session, table: TableRecord) => Promise<void>,
 ) {
-  const identifier = change.request.id;
-  const audit = prepareAudit({ ...change, objects: [identifier] });
+  const audit = prepareAudit({ caller, objects: [identifier] });
   const table = await store.write(async (session) => {
     const found = await requireTable(session, identifier);
     await removeIn(session, found);
@@ -188,7 +186,6 @@ async function remove(
 export const renameTable: Handler<"renameTable"> = async (request, { store }, caller) => {
   const identifier = request.id;
   const renamed = checkIdentifier(renamedTo(request));
-  const change = { contract: contracts.renameTable, request, caller, objects: [identifier, renamed] };
   const work = async (session: Session) => {
     const table = await requireTable(session, identifier);
     await requireFreeName(session, renamed);
@@ -197,13 +194,11 @@ export const renameTable: Handler<"renameTable"> = async (request, { store }, ca
     // A view may have its source again.
     await noteAutomations(session, table.id);
   };
-  return makeAudited(store, change, work, { locking: "jobs" });
+  return makeAudited(store, { caller, objects: [identifier, renamed] }, work, { locking: "jobs" });
 };
 
-export const restoreTable: Handler<"restoreTable"> = async (request, { rows }, caller) => {
-  const change = { contract: contracts.restoreTable, request, caller };
-  return (await rows.change("restore", change, { version: request.version })).transaction;
-};
+export const restoreTable: Handler<"restoreTable"> = async (request, { rows }, caller) =>
+  (await rows.change("restore", { request, caller }, { version: request.version })).transaction;
 
 export const getTableStats: Handler<"getTableStats"> = async (request, catalog, caller) => {
   const { version, result } = await catalog.rows.read("stats", { ...request, caller }, {});

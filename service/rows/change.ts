@@ -21,7 +21,7 @@ import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
 import { CommitInDoubtError } from "../store/store.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { originOf, type RowsDeps } from "./deps.ts";
+import { callBy, type RowsDeps } from "./deps.ts";
 import { translateFailure, unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
 import { viewOfTable } from "./view.ts";
@@ -109,7 +109,7 @@ export function createChange(deps: RowsDeps): ChangeRows {
     }
 
     try {
-      const result = await deps.isolation.run(originOf(name, caller, id, deadlines), attempt, () => rows === undefined);
+      const result = await deps.isolation.run(callBy(name, caller, id, deadlines), attempt, () => rows === undefined);
       const { transactionName } = lastCommits;
       const transaction = transactionName === undefined ? {} : { transaction_id: transactionName };
       return { result: result as never, table, transaction };

@@ -1,7 +1,7 @@
 import type { CrashIsolation, Deadlines } from "@tiltyard/lance-worker";
 import { formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import type { CommitDeps } from "../commits/deps.ts";
-import type { Caller } from "../domain/transaction.ts";
+import type { Origin } from "../domain/transaction.ts";
 import type { Gateway } from "./gateway.ts";
 
 export interface RowsDeps extends CommitDeps {
@@ -9,6 +9,6 @@ export interface RowsDeps extends CommitDeps {
   readonly isolation: CrashIsolation;
 }
 
-export function originOf(operation: string, { principal, signal }: Caller, id: Identifier, deadlines: Deadlines) {
+export function callBy(operation: string, { principal, signal }: Origin, id: Identifier, deadlines: Deadlines) {
   return { principal: principal.name, call: `${operation} ${formatIdentifier(id)}`, signal, deadlines };
 }

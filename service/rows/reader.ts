@@ -19,9 +19,9 @@ import { LRUCache } from "lru-cache";
 import { withRole } from "../auth/authorize.ts";
 import { readContent, requireReadable, type VersionContent } from "../commits/bases.ts";
 import { openBranch, requireVersion, toTableVersion } from "../commits/read.ts";
-import type { Caller } from "../domain/transaction.ts";
+import type { Origin } from "../domain/transaction.ts";
 import type { TableRecord } from "../store/tables.ts";
-import { originOf, type RowsDeps } from "./deps.ts";
+import { callBy, type RowsDeps } from "./deps.ts";
 import { translateFailure } from "./errors.ts";
 import type { ServedView } from "./gateway.ts";
 import { viewOfVersion } from "./view.ts";
@@ -47,14 +47,14 @@ export interface ReadRequest {
   readonly id: Identifier;
   readonly branch?: string | undefined;
   readonly version?: number | undefined;
-  readonly caller: Caller;
+  readonly caller: Origin;
 }
 
 export interface UnrecordedVersion {
   readonly table: TableRecord;
   readonly branch: string;
   readonly staged: TableVersion;
-  readonly caller: Caller;
+  readonly caller: Origin;
 }
 
 export interface ReadResult<Result> {
@@ -117,7 +117,7 @@ export function createReader(deps: RowsDeps): Reader & Disposable {
       const address = { uri, token, branch, version, cachedManifestBytes, storageOptions };
       try {
         const result = await isolation.run(
-          originOf(operation, at.caller, at.id, deadlines),
+          callBy(operation, at.caller, at.id, deadlines),
           async (child) => receive(await child.call({ operation, args, table: address }), child),
           () => true,
         );
@@ -149,7 +149,7 @@ export function createReader(deps: RowsDeps): Reader & Disposable {
       const address = { uri, token, branch, version: staged.version, storageOptions };
       try {
         return await isolation.run(
-          originOf(operation, caller, table.identifier, deadlines),
+          callBy(operation, caller, table.identifier, deadlines),
           async (child) => ({ result: await readJson(await child.call({ operation, args, table: address })) }),
           () => true,
         );

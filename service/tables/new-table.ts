@@ -1,7 +1,7 @@
 import { CatalogError, type Identifier, isSystemTable } from "@tiltyard/protocol";
 import { applyPolicy, policyProperties } from "../domain/policy.ts";
 import { requireFreeName } from "../domain/require.ts";
-import { type Caller, catalogCaller } from "../domain/transaction.ts";
+import { type Caller, catalogOrigin } from "../domain/transaction.ts";
 import type { Location } from "../storage/location.ts";
 import { findReservedLocation, releaseLocation } from "../store/reserved-locations.ts";
 import type { Session } from "../store/store.ts";
@@ -32,7 +32,7 @@ export async function recordTable(
   if (!isSystemTable(identifier) || policyProperties.some((name) => properties[name] !== undefined))
     return applyPolicy(session, await insertTable(session, table), caller);
   const records = { ...table, properties: { ...properties, ...recordsPolicy } };
-  return applyPolicy(session, await insertTable(session, records), catalogCaller);
+  return applyPolicy(session, await insertTable(session, records), catalogOrigin);
 }
 
 /**

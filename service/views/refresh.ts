@@ -8,7 +8,7 @@ import {
 import { z } from "zod";
 import { authorize, isAllowed } from "../auth/authorize.ts";
 import { grantsOf } from "../auth/job-key.ts";
-import type { Caller } from "../domain/transaction.ts";
+import type { Origin } from "../domain/transaction.ts";
 import { type NewJob, prepareJob, requireNameable } from "../jobs/job.ts";
 import { parametersOf } from "../jobs/parameters.ts";
 import type { Session } from "../store/store.ts";
@@ -20,7 +20,6 @@ const StoredUdtf = z.looseObject({ manifest: z.string().optional() });
 /** The parameters that all refreshes share. Additional ones are allowed. */
 interface RefreshRequest {
   readonly id: Identifier;
-  readonly delimiter: string;
   readonly output_limit?: number | undefined;
   readonly manifest?: string | undefined;
 }
@@ -35,7 +34,7 @@ type Definition = Pick<ViewRecord, "definition"> | undefined;
  * @throws CatalogError InvalidInput for a parameter that the kind of the view does not have; also like `prepareJob` and
  * `requireNameable`.
  */
-export function prepareRefresh(view: Definition, request: RefreshRequest, caller: Caller): NewJob {
+export function prepareRefresh(view: Definition, request: RefreshRequest, caller: Origin): NewJob {
   requireNameable(request.id);
   const { definition = {} } = view ?? {};
   const kind = definition[`${prefix}kind`];
@@ -46,16 +45,9 @@ export function prepareRefresh(view: Definition, request: RefreshRequest, caller
     );
   const spec = definition[`${prefix}udtf_spec`];
   const manifest = request.manifest ?? (spec && StoredUdtf.parse(JSON.parse(spec)).manifest);
-  return prepareJob({
-    contract: contracts.refreshMaterializedView,
-    request,
-    caller,
-    table: request.id,
-    parameters: {
-      ...definition,
-      ...parametersOf(contracts.refreshMaterializedView, { ...request, manifest }),
-    },
-  });
+  const { operationId: operation } = contracts.refreshMaterializedView;
+  const parameters = { ...definition, ...parametersOf(operation, { ...request, manifest }) };
+  return prepareJob({ operation, caller, table: request.id, parameters });
 }
 
 /**
@@ -64,7 +56,7 @@ export function prepareRefresh(view: Definition, request: RefreshRequest, caller
  *
  * @throws CatalogError PermissionDenied for the caller, InvalidTableState for the definer.
  */
-export async function requireReadableSource(session: Session, { source, definer }: ViewRecord, { principal }: Caller) {
+export async function requireReadableSource(session: Session, { source, definer }: ViewRecord, { principal }: Origin) {
   if (source === undefined) return;
   const access = { role: "reader", object: source } as const;
   authorize(principal, [access]);

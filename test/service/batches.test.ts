@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { originOf } from "../../service/domain/transaction.ts";
 import { batchCreateTableVersions } from "../../service/operations/table-version.ts";
 import { createQueries, SqliteRecordsDialect } from "../../service/store/queries.ts";
 import { uncached } from "../../service/store/store.ts";
@@ -110,7 +111,7 @@ describe("BatchCreateTableVersions", () => {
     };
     const db = createQueries(new SqliteRecordsDialect({ database: { prepare, close: () => undefined } }));
     const entries = Array(1_000).fill({ id: ["missing"], version: 1, manifest_path: "x" });
-    const caller = { principal: { name: "any", grants: [] }, requestId: "any", body: new ReadableStream() };
+    const caller = { ...originOf({ name: "any", grants: [] }), operation: "any", body: new ReadableStream() };
     const batch = batchCreateTableVersions(
       { entries } as never,
       { store: { read: { db, cached: uncached } } } as never,

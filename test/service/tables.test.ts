@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { contracts } from "@tiltyard/protocol";
 import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
+import { originOf } from "../../service/domain/transaction.ts";
 import { prepareJob } from "../../service/jobs/job.ts";
 import { openStore } from "../../service/store/open.ts";
 import { commit, declareTable, finalName, pathOf, type TestTable, uniqueName, useCatalog } from "../support/catalog.ts";
@@ -289,8 +290,9 @@ describe("RenameTable", () => {
     const { id } = await declareTable(catalog);
     await using other = await openStore(catalog.database);
     const [isOpened, isCommitted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const caller = { principal: { name: "ann", grants: [] }, requestId: "" };
-    const job = prepareJob({ contract: contracts.alterTableBackfillColumns, caller, table: id, parameters: {} });
+    const caller = originOf({ name: "ann", grants: [] });
+    const { operationId: operation } = contracts.alterTableBackfillColumns;
+    const job = prepareJob({ operation, caller, table: id, parameters: {} });
     const opening = other.write(
       async (session) => {
         await job.open(session, { perPrincipal: 1, perNamespace: 1 });

@@ -6,7 +6,6 @@ import {
   hasKind,
   isOfClient,
   isOpen,
-  managementContracts,
   parseIdentifier,
   shown,
   systemNamespaceOf,
@@ -17,7 +16,7 @@ import { afterEndMs, grantsOfAttempt } from "../../auth/job-key.ts";
 import { viewOf } from "../../commits/read.ts";
 import { keyText, readScannedPage } from "../../domain/page.ts";
 import { requireJob, requireTable, tableNotFound } from "../../domain/require.ts";
-import { catalogCaller, recordAudit } from "../../domain/transaction.ts";
+import { catalogOrigin, recordAudit } from "../../domain/transaction.ts";
 import { openBake } from "../../functions/bake.ts";
 import { versionNotFound } from "../../functions/version.ts";
 import { listDefinitions } from "../../geneva/definitions.ts";
@@ -37,14 +36,9 @@ import { linesOf, requireLatest, requireNotEnded } from "./job-attempt.ts";
 
 /** Opens a job that no runner claims, because the client that opened it executes it. */
 export const openJob: Handler<"openJob"> = async (request, { store, openJobMaxima }, caller) => {
-  const contract = managementContracts.openJob;
-  const job = prepareJob({
-    contract,
-    request,
-    caller,
-    table: request.id,
-    parameters: parametersOf(contract, { ...request }),
-  });
+  const { operation } = caller;
+  const parameters = parametersOf(operation, { ...request });
+  const job = prepareJob({ operation, caller, table: request.id, parameters });
   await store.write((session) => job.open(session, openJobMaxima), { locking: "jobs" });
   return { job_id: job.name };
 };
@@ -108,8 +102,7 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
       throw new CatalogError("PermissionDenied", error.message, { cause: error });
     });
     const properties = { api_key_id: id, principal, attempt: String(attempt) };
-    const contract = managementContracts.createJobKey;
-    const transaction_id = await recordAudit(session, { contract, request, caller, objects: job.objects, properties });
+    const transaction_id = await recordAudit(session, { caller, objects: job.objects, properties });
     return { transaction_id, api_key_id: id, principal, key };
   });
 };
@@ -141,8 +134,7 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
   // Finished rows are not those of the version that the former job has read.
   const { read_version: _, ...parameters } =
     request.failed_rows === true ? parametersForFailedRows(job) : job.parameters;
-  if (job.tableId === undefined) return { job_id: await retryBake(job, request, catalog, caller) };
-  const contract = { operationId: operation };
+  if (job.tableId === undefined) return { job_id: await retryBake(job, catalog, caller) };
   const table = (await findTableById(store.read, job.tableId))?.identifier;
   // The table may have been renamed into a namespace of others.
   if (table === undefined || !isAllowed(caller.principal, { role: "writer", object: table }))
@@ -152,7 +144,7 @@ export const retryJob: Handler<"retryJob"> = async (request, catalog, caller) =>
   if (view !== undefined) await requireReadableSource(store.read, view, caller);
   // The parameters may contain an environment, whose code must not get rights that its author lacks.
   const author = Object.keys(parameters).length > 0 ? (job.author ?? job.principal) : undefined;
-  const again = prepareJob({ contract, request, caller, table, parameters, author });
+  const again = prepareJob({ operation, caller, table, parameters, author });
   return { job_id: await openOnce(catalog, again) };
 };
 
@@ -170,7 +162,6 @@ function parametersForFailedRows({ operation, parameters, namespace, id }: JobRe
 /** Opens the job that installs the packages of a Function again. @throws CatalogError FunctionNotFound, TooManyJobs */
 async function retryBake(
   { namespace, objects: [name = []], parameters }: JobRecord,
-  request: { readonly delimiter: string },
   { store, openJobMaxima }: Catalog,
   caller: AuthorizedCaller,
 ): Promise<string> {
@@ -181,7 +172,7 @@ async function retryBake(
       // The key of an attempt may write its job alone.
       if (registered === undefined || !isAllowed(caller.principal, { role: "writer", object: namespace }))
         throw versionNotFound(name, version);
-      if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
+      if (!registered.isReady) return openBake(session, registered, caller, openJobMaxima);
       throw new CatalogError("ConcurrentModification", "the packages of the function are installed already");
     },
     { locking: "jobs" },
@@ -214,7 +205,7 @@ export const listJobErrors: Handler<"listJobErrors"> = async (request, catalog) 
   const filter = toExpression(`job_id = ${literal(identifier.join("$"))}`);
   const { result } = await rows.read(
     "firstRows",
-    { id, caller: catalogCaller },
+    { id, caller: catalogOrigin },
     { limit: shown.rows, filter, whole: true, bytesMax },
   );
   const names = result.columns.map(({ name }) => name);

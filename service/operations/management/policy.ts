@@ -1,4 +1,4 @@
-import { CatalogError, hasKind, managementContracts, nextTimeAfter, type RequestOf } from "@tiltyard/protocol";
+import { CatalogError, hasKind, type managementContracts, nextTimeAfter, type RequestOf } from "@tiltyard/protocol";
 import { automaticJob } from "../../automation/automatic-job.ts";
 import { stateOf, type TableState } from "../../automation/table-state.ts";
 import {
@@ -28,7 +28,7 @@ export const putTablePolicy: Handler<"putTablePolicy"> = async (request, catalog
   const given = Object.fromEntries(
     policyProperties.flatMap((name) => (request[name] === undefined ? [] : [[name, JSON.stringify(request[name])]])),
   );
-  const change = { contract: managementContracts.putTablePolicy, request, caller, objects: [id], properties: given };
+  const change = { caller, objects: [id], properties: given };
   return makeAudited(catalog.store, change, async (session) => {
     const table = await requireTable(session, id);
     const others = Object.entries(table.properties).filter(([name]) => !policyProperties.some((each) => each === name));

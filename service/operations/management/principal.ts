@@ -31,10 +31,9 @@ export const createApiKey: Handler<"createApiKey"> = async (request, { store }, 
   const { principal, grant } = request;
   const { id, key } = generateApiKey();
   const properties = { api_key_id: id, principal };
-  const change = { contract: managementContracts.createApiKey, request, caller, objects: [[]], properties };
-  const transaction = await makeAudited(store, change, async (session) => {
+  const transaction = await makeAudited(store, { caller, objects: [[]], properties }, async (session) => {
     await keys.putApiKey(session, id, principal, hashApiKey(key));
-    if (grant !== undefined) await grantRole(session, { caller, request }, principal, grant);
+    if (grant !== undefined) await grantRole(session, caller, principal, grant);
   });
   return { ...transaction, api_key_id: id, principal, key };
 };
@@ -63,9 +62,7 @@ export const revokeApiKey: Handler<"revokeApiKey"> = async (request, { store }, 
     const principal = await revoke(session, id);
     if (principal === undefined)
       throw new CatalogError("ApiKeyNotFound", `the key ${id} does not exist. See the list of keys`);
-    const properties = { api_key_id: id, principal };
-    const contract = managementContracts.revokeApiKey;
-    return recordAudit(session, { contract, request, caller, objects: [[]], properties });
+    return recordAudit(session, { caller, objects: [[]], properties: { api_key_id: id, principal } });
   });
   return { transaction_id };
 };
@@ -81,25 +78,22 @@ export const listGrants: Handler<"listGrants"> = async (request, { store }) => {
 
 export const putGrant: Handler<"putGrant"> = async (request, { store }, caller) => {
   const { id: namespace, principal, role } = request;
-  const transaction_id = await store.write((session) =>
-    grantRole(session, { caller, request }, principal, { namespace, role }),
-  );
-  return { transaction_id };
+  const grant = { namespace, role };
+  return { transaction_id: await store.write((session) => grantRole(session, caller, principal, grant)) };
 };
 
 /** Grants a principal a role on a namespace and replaces its former role there. @returns The name of the transaction. */
-async function grantRole(session: Session, origin: Origin, principal: string, grant: grants.Grant): Promise<string> {
+async function grantRole(session: Session, caller: Origin, principal: string, grant: grants.Grant): Promise<string> {
   await grants.putGrant(session, principal, grant);
   const { namespace, role } = grant;
+  const { operationId: operation } = managementContracts.putGrant;
   const properties = { principal, role };
-  return recordAudit(session, { ...origin, contract: managementContracts.putGrant, objects: [namespace], properties });
+  return recordAudit(session, { caller: { ...caller, operation }, objects: [namespace], properties });
 }
 
 export const revokeGrant: Handler<"revokeGrant"> = async (request, { store }, caller) => {
   const { id, principal } = request;
-  const properties = { principal };
-  const change = { contract: managementContracts.revokeGrant, request, caller, objects: [id], properties };
-  return makeAudited(store, change, async (session) => {
+  return makeAudited(store, { caller, objects: [id], properties: { principal } }, async (session) => {
     if (await grants.deleteGrant(session, principal, id)) return;
     const problem = `${principal} has no role on ${formatIdentifier(id)}; see the list of grants`;
     throw new CatalogError("GrantNotFound", problem);

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { toExpression } from "@tiltyard/lance-worker";
-import { CatalogError, formatIdentifier, foundMax, managementContracts, shown } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, foundMax, type Identifier, shown } from "@tiltyard/protocol";
 import { z } from "zod";
 import { withRole } from "../../auth/authorize.ts";
 import { openBranch, readVersionRecords, toTableVersion } from "../../commits/read.ts";
 import { readPage, readScannedPage } from "../../domain/page.ts";
 import { noteAutomations } from "../../domain/policy.ts";
 import { requireFreeName, requireTable } from "../../domain/require.ts";
-import { makeAudited, type TableChange } from "../../domain/transaction.ts";
+import { type Caller, makeAudited } from "../../domain/transaction.ts";
 import { requireNoOpenJob } from "../../jobs/job.ts";
 import { findAuditRecord } from "../../store/audit.ts";
 import { expiryOf } from "../../store/clock.ts";
@@ -43,7 +43,6 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
   const { dropped_id, id, new_id: identifier = id } = request;
   const isRenamed = !isDeepStrictEqual(id, identifier);
   const objects = isRenamed ? [id, identifier] : [identifier];
-  const change = { contract: managementContracts.undropTable, request, caller, objects };
   const work = async (session: Session) => {
     const found = await findDroppedTable(session, dropped_id);
     // The comparison uses parts, because joined parts of different names may be equal.
@@ -56,20 +55,19 @@ export const undropTable: Handler<"undropTable"> = async (request, { store }, ca
     // They may have become due meanwhile.
     await noteAutomations(session, dropped_id);
   };
-  const transaction = await makeAudited(store, change, work, { locking: "jobs" });
+  const transaction = await makeAudited(store, { caller, objects }, work, { locking: "jobs" });
   return { ...transaction, id: identifier };
 };
 
-export const protectTable: Handler<"protectTable"> = (request, { store }, caller) =>
-  setProtected(store, { contract: managementContracts.protectTable, request, caller }, true);
+export const protectTable: Handler<"protectTable"> = ({ id }, { store }, caller) =>
+  setProtected(store, id, caller, true);
 
-export const unprotectTable: Handler<"unprotectTable"> = (request, { store }, caller) =>
-  setProtected(store, { contract: managementContracts.unprotectTable, request, caller }, false);
+export const unprotectTable: Handler<"unprotectTable"> = ({ id }, { store }, caller) =>
+  setProtected(store, id, caller, false);
 
 /** Protects a table from being dropped, or removes the protection. */
-async function setProtected(store: Store, change: TableChange, protect: boolean) {
-  const { id } = change.request;
-  const transaction = await makeAudited(store, { ...change, objects: [id] }, async (session) => {
+async function setProtected(store: Store, id: Identifier, caller: Caller, protect: boolean) {
+  const transaction = await makeAudited(store, { caller, objects: [id] }, async (session) => {
     const table = await requireTable(session, id);
     const { [protection]: _, ...others } = table.properties;
     await setTableProperties(session, table.id, protect ? { ...others, [protection]: "true" } : others);

@@ -6,7 +6,6 @@ import {
   functionErrorsMax,
   type Identifier,
   parseIdentifier,
-  remoteContracts,
 } from "@tiltyard/protocol";
 import { z } from "zod";
 import { isAllowed, withRole } from "../../auth/authorize.ts";
@@ -58,13 +57,13 @@ export const createFunction: Handler<"createFunction"> = async (request, { store
       ...{ principal: caller.principal.name, createdAtMillis: Date.now() },
     };
     await insertFunction(session, record);
-    await recordAudit(session, { contract: remoteContracts.createFunction, request, caller, objects: [identifier] });
+    await recordAudit(session, { caller, objects: [identifier] });
     return record;
   };
   const job_id = await store.write(
     async (session) => {
       const registered = await register(session);
-      if (!registered.isReady) return openBake(session, registered, { request, caller, openJobMaxima });
+      if (!registered.isReady) return openBake(session, registered, caller, openJobMaxima);
       return formatIdentifier([...namespace, `${registrationPrefix}${registered.id}`], delimiter);
     },
     { locking: "jobs" },
@@ -114,8 +113,7 @@ export const dropFunction: Handler<"dropFunction"> = async (request, catalog, ca
   if (present === undefined) return { dropped: false };
   const isReadable = withRole(caller.principal, "reader");
   const unused = await unusedBindings(present.id, catalog, caller);
-  const change = { contract: remoteContracts.dropFunction, request, caller, objects: [identifier] };
-  await makeAudited(store, change, async (session) => {
+  await makeAudited(store, { caller, objects: [identifier] }, async (session) => {
     const uses = (await listUsesOf(session, present.id)).filter(({ id }) => !unused.has(id));
     if (uses.length > 0) {
       const use = uses.find(({ table }) => isReadable(table));

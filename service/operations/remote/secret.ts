@@ -1,4 +1,4 @@
-import { CatalogError, formatIdentifier, type Identifier, remoteContracts } from "@tiltyard/protocol";
+import { CatalogError, formatIdentifier, type Identifier } from "@tiltyard/protocol";
 import { keyText, readPage } from "../../domain/page.ts";
 import { requireNamespace } from "../../domain/require.ts";
 import { makeAudited } from "../../domain/transaction.ts";
@@ -12,8 +12,7 @@ export const createSecret: Handler<"createSecret"> = async (request, { store, se
   const { id: secret, value } = request;
   const [name, namespace] = [requireName(secret), secret.slice(0, -1)];
   const encrypted = encryptSecret(secretKeys, secret, value);
-  const change = { contract: remoteContracts.createSecret, request, caller, objects: [secret] };
-  await makeAudited(store, change, async (session) => {
+  await makeAudited(store, { caller, objects: [secret] }, async (session) => {
     await requireNamespace(session, namespace);
     if ((await secrets.findSecret(session, secret)) !== undefined)
       throw new CatalogError(
@@ -29,8 +28,7 @@ export const createSecret: Handler<"createSecret"> = async (request, { store, se
 export const alterSecret: Handler<"alterSecret"> = async (request, { store, secretKeys }, caller) => {
   const { id: secret, value } = request;
   const encrypted = encryptSecret(secretKeys, secret, value);
-  const change = { contract: remoteContracts.alterSecret, request, caller, objects: [secret] };
-  await makeAudited(store, change, async (session) => {
+  await makeAudited(store, { caller, objects: [secret] }, async (session) => {
     const present = await requireSecret(session, secret);
     // Clients recognize another value by a later time.
     const updatedAtMillis = Math.max(Date.now(), present.updatedAtMillis + 1);
@@ -44,10 +42,8 @@ export const describeSecret: Handler<"describeSecret"> = async ({ id }, { store 
   return { name, created_at_millis: createdAtMillis, updated_at_millis: updatedAtMillis };
 };
 
-export const dropSecret: Handler<"dropSecret"> = async (request, { store }, caller) => {
-  const { id: secret } = request;
-  const change = { contract: remoteContracts.dropSecret, request, caller, objects: [secret] };
-  await makeAudited(store, change, async (session) => {
+export const dropSecret: Handler<"dropSecret"> = async ({ id: secret }, { store }, caller) => {
+  await makeAudited(store, { caller, objects: [secret] }, async (session) => {
     await requireSecret(session, secret);
     await secrets.deleteSecret(session, secret);
   });
