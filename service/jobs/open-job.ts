@@ -62,27 +62,20 @@ export async function requireNoOpenColumnJob(
   request: { readonly id: Identifier; readonly branch?: string | undefined },
   paths: readonly string[],
 ): Promise<(session: Session) => Promise<void>> {
-  const check = (session: Session) => checkNoOpenColumnJob(session, request, paths);
-  await check(store.read);
-  return check;
-}
-
-async function checkNoOpenColumnJob(
-  session: Session,
-  request: { readonly id: Identifier; readonly branch?: string | undefined },
-  paths: readonly string[],
-): Promise<void> {
-  if (branchOf(request) !== mainBranch) return;
-  const { id } = await requireTable(session, request.id);
+  const isOfMain = branchOf(request) === mainBranch;
   const columnOf = (path: string) => fold(namesOf(path)[0] ?? path);
   const columns = new Set(paths.map(columnOf));
-  const open = (await findOpenJobs(session, id)).find(({ column }) => column && columns.has(columnOf(column)));
-  if (open === undefined) return;
-  const job = formatIdentifier([...open.namespace, open.id]);
-  throw new CatalogError(
-    "InvalidTableState",
-    `the column ${open.column} has the open job ${job}: wait for its end, or cancel it`,
-  );
+  const check = async (session: Session) => {
+    if (!isOfMain) return;
+    const { id } = await requireTable(session, request.id);
+    const open = (await findOpenJobs(session, id)).find(({ column }) => column && columns.has(columnOf(column)));
+    if (open === undefined) return;
+    const job = formatIdentifier([...open.namespace, open.id]);
+    const problem = `the column ${open.column} has the open job ${job}: wait for its end, or cancel it`;
+    throw new CatalogError("InvalidTableState", problem);
+  };
+  await check(store.read);
+  return check;
 }
 
 /** Reports whether an open job does the work of another one on its table, for the same column if it fills one. */

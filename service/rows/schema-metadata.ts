@@ -1,4 +1,5 @@
 import { formatIdentifier, hasKind, requireClient } from "@tiltyard/protocol";
+import pRetry, { type RetryContext } from "p-retry";
 import type { CommitDeps } from "../commits/deps.ts";
 import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits } from "../commits/series.ts";
@@ -25,16 +26,13 @@ export async function commitSchemaMetadata(
   change: BranchChange,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const retry = async () => {
-    for (let attempt = 1; ; attempt += 1)
-      try {
-        requireClient(change.caller.signal);
-        return await tryToCommit(deps, change, metadata);
-      } catch (error) {
-        if (!hasKind(error, "ConcurrentModification") || attempt === attemptsMax) throw error;
-      }
+  const attempt = () => {
+    requireClient(change.caller.signal);
+    return tryToCommit(deps, change, metadata);
   };
-  return afterOthers(formatIdentifier(change.request.id), retry);
+  const shouldRetry = ({ error }: RetryContext) => hasKind(error, "ConcurrentModification");
+  const commit = () => pRetry(attempt, { retries: attemptsMax - 1, minTimeout: 0, shouldRetry });
+  return afterOthers(formatIdentifier(change.request.id), commit);
 }
 
 const lastChanges = new Map<string, Promise<unknown>>();

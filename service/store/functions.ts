@@ -27,11 +27,6 @@ export async function insertFunction({ db }: Session, record: FunctionRecord & {
     .execute();
 }
 
-/** Finds the version of a name with an equal registration. */
-export function findRegistration(session: Session, function_: Identifier, digest: string) {
-  return findFunctionBy(session, { ...nameOf(function_), digest });
-}
-
 /** Returns the number of the latest version of a name; 0 without versions. */
 export async function latestVersionOf({ db }: Session, function_: Identifier): Promise<number> {
   const row = await db
@@ -48,7 +43,7 @@ export function findFunction(session: Session, function_: Identifier, version: n
   return findFunctionBy(session, { ...nameOf(function_), version });
 }
 
-/** Finds a version by its id, or by the job that installs its packages, unless a later job does. */
+/** Finds a version by its id, its registration, or the job that installs its packages, unless a later job does. */
 export async function findFunctionBy({ db }: Session, filter: Filter): Promise<FunctionRecord | undefined> {
   const row = await selectFunctions(db, filter).executeTakeFirst();
   return row && toRecord(row);

@@ -32,18 +32,13 @@ const idSlackMs = 15 * 60_000;
 
 const several = sql.lit(`%${objectSeparator}%`);
 
-const sources = {
-  audit: selectAuditRecords,
-  jobs: selectJobSummaries,
-} as const;
-type Source = keyof typeof sources;
-
 /** The size of the long columns of a row. The databases know it without reading the columns. */
 const bytes = sql<number>`octet_length(t.objects) + octet_length(t.properties)`.as("bytes");
-const sizedSources = {
+const sources = {
   audit: (db: Kysely<Schema>) => selectAuditRecords(db).select(bytes),
   jobs: (db: Kysely<Schema>) => selectJobSummaries(db).select(bytes),
-} as const satisfies Record<Source, unknown>;
+} as const;
+type Source = keyof typeof sources;
 
 interface Match {
   readonly source: Source;
@@ -131,7 +126,7 @@ async function searchIn(
     ${hasUpper ? sql`and t.id < ${upper}` : sql``}`;
 
   const rows = await db
-    .selectFrom(sizedSources[source](db).where(examined).orderBy("t.id", direction).limit(examinedMax).as("examined"))
+    .selectFrom(sources[source](db).where(examined).orderBy("t.id", direction).limit(examinedMax).as("examined"))
     .select(["id", "bytes"])
     .where(isWithin("namespace", within))
     // SQLite reads all objects of a row before the columns that follow them.
@@ -162,7 +157,7 @@ async function readIn({ db }: Session, source: Source, matches: readonly Match[]
   const rows = await sources[source](db)
     .where(sql<SqlBool>`t.id in (${sql.join(ids)})`)
     .execute();
-  return rows.map((row) => ("tableId" in row ? toRecord(row) : toAuditRecord(row)));
+  return rows.map(({ bytes: _, ...row }) => ("tableId" in row ? toRecord(row) : toAuditRecord(row)));
 }
 
 /** Reports whether a record still matches. The search may find a name in another text, and an old status. */

@@ -20,7 +20,6 @@ import {
   type FunctionRecord,
   findFunction,
   findFunctionBy,
-  findRegistration,
   insertFunction,
   latestVersionOf,
   listBindings,
@@ -29,7 +28,7 @@ import {
   listFunctions as listRecords,
   listUsesOf,
 } from "../../store/functions.ts";
-import { toPath } from "../../store/path.ts";
+import { nameOf, toPath } from "../../store/path.ts";
 import type { Session } from "../../store/store.ts";
 import type { AuthorizedCaller, Catalog, Handler } from "../handler.ts";
 
@@ -49,7 +48,7 @@ export const createFunction: Handler<"createFunction"> = async (request, { store
   const isReady = registration.definition.runtime.packages === undefined;
   const register = async (session: Session) => {
     await requireNamespace(session, namespace);
-    const equal = await findRegistration(session, identifier, registration.digest);
+    const equal = await findFunctionBy(session, { ...nameOf(identifier), digest: registration.digest });
     if (equal !== undefined) return equal;
     const record = {
       ...{ id: randomUUID(), namespace, name, version: (await latestVersionOf(session, identifier)) + 1 },
@@ -153,10 +152,10 @@ export const listFunctionErrors: Handler<"listFunctionErrors"> = async (request,
   const filter = { tableId, jobId: job, column: first?.column ?? asked, limit: limit + 1 };
   const found = await listErrors(store.read, filter);
   const failures = await listFailures(store.read, { ...filter, limit });
-  const nameOf = (each: string) => formatIdentifier([...request.id.slice(0, -1), each], delimiter);
+  const jobNamed = (each: string) => formatIdentifier([...request.id.slice(0, -1), each], delimiter);
   return {
     records: found.slice(0, limit).map((each) => ({
-      job_id: nameOf(each.jobId),
+      job_id: jobNamed(each.jobId),
       fragment_id: each.fragmentId,
       ...(each.rowOffset >= 0 && { row_offset: each.rowOffset }),
       column: asked ?? each.column,
@@ -168,7 +167,7 @@ export const listFunctionErrors: Handler<"listFunctionErrors"> = async (request,
       created_at_millis: each.createdAtMillis,
     })),
     fragments: failures.map(({ jobId, fragmentId, rows, recorded }) => ({
-      job_id: nameOf(jobId),
+      job_id: jobNamed(jobId),
       fragment_id: fragmentId,
       rows_skipped: rows,
       rows_recorded: recorded,
