@@ -19,16 +19,14 @@ export interface Principal {
   readonly attempt?: JobAttempt;
 }
 
-export interface Authenticator {
-  /** @throws CatalogError Unauthenticated; ServiceUnavailable if the keys of the issuer cannot be fetched. */
-  authenticate(credential: Credential | undefined): Promise<Principal>;
-}
+/** @throws CatalogError Unauthenticated; ServiceUnavailable if the keys of the issuer cannot be fetched. */
+export type Authenticator = (credential: Credential | undefined) => Promise<Principal>;
 
 /** @param verifyToken Verifies bearer tokens; undefined if the catalog itself issues them. */
 export function createAuthenticator(
   store: Store,
   verifyToken: TokenVerifier | undefined,
-  isolatedNamespaces: readonly string[] = [],
+  isolatedNamespaces: readonly string[],
 ): Authenticator {
   const { read } = store;
   /** Finds the owner of a key or of a token, with its roles. Those of the key of an attempt also depend on the time. */
@@ -38,28 +36,26 @@ export function createAuthenticator(
       return owner && { ...owner, grants: owner.job === undefined ? await listGrantsOf(read, owner.principal) : [] };
     });
 
-  return {
-    authenticate: async (credential) => {
-      if (credential === undefined)
-        throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
-      const isToken = credential.kind === "bearer";
-      if (isToken && verifyToken !== undefined) {
-        const name = await verifyToken(credential.token);
-        return { name, grants: await read.cached(`grants ${name}`, () => listGrantsOf(read, name)) };
-      }
-      const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
-      const owner = secret === undefined ? undefined : await findOwner(credential.kind, hashApiKey(secret));
-      if (owner === undefined || (owner.expiresAtMillis !== undefined && isExpired(owner.expiresAtMillis)))
-        throw new CatalogError(
-          "Unauthenticated",
-          isToken
-            ? "the token is not known or has expired. Send an API key as x-api-key"
-            : "the API key is not known or was revoked",
-        );
-      const { id: apiKeyId, principal: name, job, attempt: number = 0, creator = "" } = owner;
-      if (job === undefined) return { name, grants: owner.grants, apiKeyId };
-      const attempt = { id: job, attempt: number, creator };
-      return { name, grants: await grantsOfAttempt(read, attempt, isolatedNamespaces), apiKeyId, attempt };
-    },
+  return async (credential) => {
+    if (credential === undefined)
+      throw new CatalogError("Unauthenticated", "no credential: send Authorization: Bearer <token>, or x-api-key");
+    const isToken = credential.kind === "bearer";
+    if (isToken && verifyToken !== undefined) {
+      const name = await verifyToken(credential.token);
+      return { name, grants: await read.cached(`grants ${name}`, () => listGrantsOf(read, name)) };
+    }
+    const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
+    const owner = secret === undefined ? undefined : await findOwner(credential.kind, hashApiKey(secret));
+    if (owner === undefined || (owner.expiresAtMillis !== undefined && isExpired(owner.expiresAtMillis)))
+      throw new CatalogError(
+        "Unauthenticated",
+        isToken
+          ? "the token is not known or has expired. Send an API key as x-api-key"
+          : "the API key is not known or was revoked",
+      );
+    const { id: apiKeyId, principal: name, job, attempt: number = 0, creator = "" } = owner;
+    if (job === undefined) return { name, grants: owner.grants, apiKeyId };
+    const attempt = { id: job, attempt: number, creator };
+    return { name, grants: await grantsOfAttempt(read, attempt, isolatedNamespaces), apiKeyId, attempt };
   };
 }

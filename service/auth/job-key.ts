@@ -119,12 +119,6 @@ function validUntil(job: JobRecord): number {
   return stoppedAtMillis === undefined ? (job.heartbeatAtMillis ?? 0) + leaseMs : stoppedAtMillis + afterEndMs;
 }
 
-/** Returns the roles of the catalog itself, which only writes Geneva's records; undefined for all others. */
-function grantsOfCatalog(principal: string, objects: readonly Identifier[]): readonly Grant[] | undefined {
-  if (principal !== catalogPrincipal || !objects.every(isSystemTable)) return undefined;
-  return objects.map((namespace) => ({ namespace, role: "writer" }) as const);
-}
-
 /** Returns the current roles of a principal; none if its keys, or the given one, were revoked. */
 export async function grantsOf(
   session: Session,
@@ -132,8 +126,9 @@ export async function grantsOf(
   objects: readonly Identifier[],
   apiKey?: string,
 ): Promise<readonly Grant[]> {
-  const ofCatalog = grantsOfCatalog(principal, objects);
-  if (ofCatalog !== undefined) return ofCatalog;
+  // The catalog itself only writes Geneva's records.
+  if (principal === catalogPrincipal && objects.every(isSystemTable))
+    return objects.map((namespace) => ({ namespace, role: "writer" }));
   const isTokens = principal.startsWith(tokenPrefix);
   return isTokens || (await hasApiKey(session, principal, apiKey)) ? listGrantsOf(session, principal) : [];
 }

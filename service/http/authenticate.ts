@@ -35,7 +35,7 @@ export async function authenticate(c: AppContext, deps: AuthenticationDeps): Pro
 /** Verifies a credential. @throws CatalogError Unauthenticated; Throttling after too many invalid ones. */
 export async function verifyCredential(credential: Credential | undefined, c: AppContext, deps: AuthenticationDeps) {
   try {
-    return await deps.authenticator.authenticate(credential);
+    return await deps.authenticator(credential);
   } catch (error) {
     if (!hasKind(error, "Unauthenticated")) throw error;
     const caller = deps.clientAddress(c);

@@ -47,7 +47,7 @@ test("a refused request is logged with its caller, its API key, its operation an
 describe("the refusals of a caller", () => {
   const refused = (authenticate: () => Promise<never>, lines: Record<string, unknown>[]) =>
     createTestApp({
-      authenticator: { authenticate },
+      authenticator: authenticate,
       loggedRefusals: 2,
       log: { info: (line: object) => lines.push({ ...line }), error: () => {} } as never,
     });
@@ -74,7 +74,7 @@ describe("the refusals of a caller", () => {
     let name = "mallory";
     const log = { info: (line: object) => lines.push({ ...line }), error: () => {} } as never;
     const authenticate = async () => ({ name, grants: [{ namespace: ["mine"], role: "reader" } as const] });
-    const app = createTestApp({ authenticator: { authenticate }, loggedRefusals: 2, log });
+    const app = createTestApp({ authenticator: authenticate, loggedRefusals: 2, log });
     for (name of ["mallory", "mallory", "mallory", "alice"]) await app.request("/v1/table/a$b/describe", init, {});
     name = "mallory";
     await app.request("/v1/table/mine$b/describe", init, {});

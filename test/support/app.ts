@@ -17,9 +17,7 @@ export function createTestApp(replaced: Partial<AppDeps> = {}) {
         throw new TypeError(secretOfTheService);
       },
     }),
-    authenticator: {
-      authenticate: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }),
-    },
+    authenticator: async () => ({ name: "any", grants: [{ namespace: [], role: "admin" }] }),
     failedCredentials: createMemoryLimiter({ points: 1_000, durationSeconds: 60 }),
     clientAddress: () => "192.0.2.1",
     createLimiter: createMemoryLimiter,
