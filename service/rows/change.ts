@@ -66,10 +66,8 @@ export function createChange(deps: RowsDeps): ChangeRows {
         : { table: empty, latest: undefined, zoned: [], fileVersion: "" };
     if (name === "createIndex") requireIndexable(zoned, args as ArgsOf<ChangeOperations["createIndex"]>);
     const { computed, alongside } =
-      latest !== undefined && "id" in table
-        ? await guardFunctionColumns(deps, table, latest, name, args as ChangeArgs)
-        : unguarded;
-    const ofMetadata = name === "updateFieldMetadata" && latest !== undefined && "id" in table;
+      latest === undefined ? unguarded : await guardFunctionColumns(deps, table, latest, name, args as ChangeArgs);
+    const ofMetadata = name === "updateFieldMetadata" && latest !== undefined;
     const guarded: BranchChange = {
       ...change,
       metadataBytesMax: ofMetadata ? await readManifest(deps, table, latest, metadataLimitAfter) : undefined,

@@ -41,7 +41,7 @@ export interface ChangeArgs {
  */
 export async function guardFunctionColumns(
   deps: CommitDeps,
-  table: TableRecord,
+  table: Pick<TableRecord, "location">,
   latest: VersionRecord,
   operation: string,
   args: ChangeArgs,
@@ -49,7 +49,7 @@ export async function guardFunctionColumns(
   const { updates = [], alterations = [], columns = [] } = args;
   const ofMetadata = updates.flatMap((update) => ("metadata" in update ? update : []));
   requireOwnKeys(ofMetadata);
-  const recorded = await listBindings(deps.store.read, table.id);
+  const recorded = await listBindings(deps.store.read, latest.tableId);
   if (recorded.length === 0) return unguarded;
   const metadata = await readManifest(deps, table, latest, ({ columnMetadata }) => columnMetadata);
   // An earlier version of the table may lack the columns.
