@@ -1,7 +1,7 @@
 import { ErrorResponse } from "@tiltyard/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startPostgresProxy } from "../support/postgres-proxy.ts";
 import { startCommitter } from "../support/committer.ts";
+import { startPostgresProxy } from "../support/postgres-proxy.ts";
 import { type PostgresServer, password, runSql, startPostgres } from "../support/postgres-server.ts";
 import { runCatalogCommand, startProgram } from "../support/process.ts";
 import { arrowStream, films } from "../support/rows.ts";
