@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
 import { type Deployed, deployed } from "../support/stack.ts";
 
 const image = "registry.example.com/catalog:1";
@@ -13,6 +15,16 @@ function objectsIn({ resources }: Deployed, kind: RegExp, namespace: string) {
 
 function policiesIn(stack: Deployed, namespace: string) {
   return objectsIn(stack, /:NetworkPolicy$/, namespace).map(({ inputs }) => inputs.spec);
+}
+
+/** The ports to which the policies of pods with this name let them connect. */
+function portsReachedBy(pod: string, policies: ReturnType<typeof policiesIn>): ReadonlySet<number> {
+  const key = "app.kubernetes.io/name";
+  const own = policies.filter(({ podSelector: { matchLabels, matchExpressions = [] } }) =>
+    [[matchLabels?.[key]], ...matchExpressions.map((each: { values: string[] }) => each.values)].flat().includes(pod),
+  );
+  const rules: { ports: { port: number }[] }[] = own.flatMap(({ egress = [] }) => egress);
+  return new Set(rules.flatMap(({ ports }) => ports.map(({ port }) => port)));
 }
 
 test("namespaces of a stack deny the connections that no policy allows", async () => {
@@ -39,9 +51,7 @@ test("pods next to the catalog have the connections that they need where all oth
   );
   expect(new Set(pods)).toEqual(new Set(["tiltyard-catalog", "tiltyard-catalog-move", "tiltyard-runner"]));
   for (const pod of pods) {
-    const own = policies.filter(({ podSelector }) => podSelector.matchLabels?.["app.kubernetes.io/name"] === pod);
-    const ports = own.flatMap(({ egress }) => egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports));
-    const reached = new Set(ports.map(({ port }) => port));
+    const reached = portsReachedBy(pod, policies);
     expect(reached.has(53), pod).toBe(true);
     expect(reached.has(pod === "tiltyard-runner" ? 2333 : 5432), pod).toBe(true);
   }
@@ -53,6 +63,18 @@ test("pods next to the catalog have the connections that they need where all oth
     ({ podSelector }) => podSelector.matchLabels?.["app.kubernetes.io/name"] === "kuberay-operator",
   );
   expect(operator?.ingress[0].ports).toEqual([{ protocol: "TCP", port: 8080 }]);
+});
+
+test("the pod of the runbook that restores the catalog connects to the bucket like the catalog itself", async () => {
+  const { metadata } = parse(readFileSync("examples/restore-pod.yaml", "utf8"));
+  const policies = policiesIn(
+    await deployed("existing", { catalog: { image, egressPorts: [9000] } }),
+    metadata.namespace,
+  );
+  const pod = metadata.labels?.["app.kubernetes.io/name"] ?? "a pod without a name";
+  const reached = portsReachedBy(pod, policies);
+  expect([...reached].toSorted()).toEqual([...portsReachedBy("tiltyard-catalog", policies)].toSorted());
+  expect([53, 443, 9000].every((port) => reached.has(port))).toBe(true);
 });
 
 test("a stateful set names its pods by a service without an address", async () => {

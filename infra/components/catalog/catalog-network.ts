@@ -18,6 +18,10 @@ const webPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 
 /** The metadata servers that provide the identity of pods on Google's and Amazon's nodes. */
 const metadataServers = ["169.254.169.254/32", "169.254.170.23/32", "169.254.169.252/32"];
 
+const nameLabel = "app.kubernetes.io/name";
+/** The name of the pod in examples/restore-pod.yaml. */
+const restoreName = `${catalogName}-restore`;
+
 /** The pods with which cert-manager proves to an issuer that the host of an ingress is the catalog's. */
 const solver = { labels: { "acme.cert-manager.io/http01-solver": "true" }, port: 8089 };
 
@@ -51,11 +55,7 @@ export function createCatalogNetwork(
     );
   const egress = egressOf(deps, databaseUrl);
   createPolicy(name, deps, egress, child);
-  if (deps.settings.moveFrom !== undefined) {
-    const spec = { podSelector: { matchLabels: moveLabels }, policyTypes: ["Egress"], egress };
-    const metadata = { name: `${catalogName}-move`, namespace: deps.namespace, labels: moveLabels };
-    new kubernetes.networking.v1.NetworkPolicy(`${name}-move`, { metadata, spec }, child);
-  }
+  createTasksPolicy(`${name}-tasks`, deps, egress, child);
   if (deps.settings.ingress !== undefined || deps.settings.gateway !== undefined) {
     const ingress = [{ ports: [tcp(solver.port)] }];
     const spec = { podSelector: { matchLabels: solver.labels }, policyTypes: ["Ingress"], ingress };
@@ -102,6 +102,25 @@ function createPolicy(name: string, deps: CatalogDeps, egress: ReturnType<typeof
         egress,
       },
     },
+    child,
+  );
+}
+
+/**
+ * Grants the outgoing connections of the catalog to pods that read or write its database once: the move to
+ * PostgreSQL, and the restore that a person starts by the runbook. They accept no connections.
+ */
+function createTasksPolicy(
+  name: string,
+  { namespace }: CatalogDeps,
+  egress: ReturnType<typeof egressOf>,
+  child: Child,
+): void {
+  const isTask = { key: nameLabel, operator: "In", values: [moveLabels[nameLabel], restoreName] };
+  const spec = { podSelector: { matchExpressions: [isTask] }, policyTypes: ["Egress"], egress };
+  new kubernetes.networking.v1.NetworkPolicy(
+    name,
+    { metadata: { name: `${catalogName}-tasks`, namespace }, spec },
     child,
   );
 }
