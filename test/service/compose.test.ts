@@ -42,6 +42,14 @@ test("the services of examples/compose.yaml share their secrets, and only this m
     expect(existsSync(join("examples", build.context, build.dockerfile ?? "Dockerfile"))).toBe(true);
 });
 
+test("only the catalog of examples/compose.yaml has the health check of their image, which no other program answers", () => {
+  const ofImage = Object.entries<{ build?: { dockerfile?: string }; healthcheck?: object }>(services).filter(
+    ([, { build, healthcheck }]) => build !== undefined && build.dockerfile === undefined && healthcheck === undefined,
+  );
+  expect(ofImage.map(([name]) => name)).toEqual(["catalog"]);
+  expect(services.runner.healthcheck).toEqual({ disable: true });
+});
+
 const command = [["docker", "compose"], ["docker-compose"]].find(
   ([program = "", ...args]) => spawnSync(program, [...args, "version"]).status === 0,
 );
