@@ -67,6 +67,9 @@ export function createManagementClient(options: CatalogClientOptions): Managemen
 function createClient<Client>(registry: Readonly<Record<string, AnyContract>>, options: CatalogClientOptions): Client {
   const problem = problemOfBaseUrl(options.url);
   if (problem !== undefined) throw new Error(`the URL of the catalog ${problem}`);
+  const { timeoutMs = timeoutMsDefault, retries = retriesDefault } = options;
+  if (!(timeoutMs > 0)) throw new Error(`timeoutMs must be more than 0, or Infinity for no limit, not ${timeoutMs}`);
+  if (!(retries >= 0) || retries % 1 > 0) throw new Error(`retries must be 0 or a positive integer, not ${retries}`);
   for (const credential of [options.apiKey, options.token])
     if (typeof credential === "string") requireValidCredential(credential);
   const methods = Object.entries(registry).map(([name, contract]) => [
@@ -100,7 +103,9 @@ function call(
       // The catalog may request a longer delay than the backoff.
       const { retryAfterSeconds = 0 } = error;
       if (retryAfterSeconds > retryAfterSecondsMax) return false;
-      await sleep(Math.max(retryAfterSeconds * 1000 - retryDelay, 0), undefined, { signal });
+      const pause = sleep(Math.max(retryAfterSeconds * 1000 - retryDelay, 0), undefined, { signal });
+      // The error of the pause is an AbortError, whatever the reason of the signal is.
+      await pause.catch(() => signal?.throwIfAborted());
       return true;
     },
   });

@@ -349,4 +349,24 @@ describe("the client of the catalog", () => {
     controller.abort(new Error("enough"));
     await expect(asked).rejects.toThrow("enough");
   });
+
+  test("ends with the reason of its signal during the delay that the catalog requests before a retry", async () => {
+    const controller = new AbortController();
+    const busy: typeof fetch = async () => {
+      setImmediate(() => controller.abort(new Error("enough")));
+      return new Response("{}", { status: 429, headers: { "retry-after": "30" } });
+    };
+    const asked = client({ fetch: busy }).listNamespaces({}, { signal: controller.signal });
+    await expect(asked).rejects.toThrow("enough");
+  });
+
+  test.each([
+    [{ timeoutMs: 0 }, "timeoutMs must be more than 0, or Infinity for no limit, not 0"],
+    [{ timeoutMs: Number.NaN }, "timeoutMs must be more than 0, or Infinity for no limit, not NaN"],
+    [{ retries: -1 }, "retries must be 0 or a positive integer, not -1"],
+    [{ retries: 1.5 }, "retries must be 0 or a positive integer, not 1.5"],
+    [{ retries: Number.NaN }, "retries must be 0 or a positive integer, not NaN"],
+  ])("refuses %j at its creation, before any call fails because of it", (wrong, message) => {
+    expect(() => client(wrong)).toThrow(message);
+  });
 });
