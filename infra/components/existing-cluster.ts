@@ -4,6 +4,7 @@ import type { Architecture } from "../machines.ts";
 import { withArchitecture } from "../node-pools.ts";
 import { kubeconfigText } from "../settings/kubeconfig-rules.ts";
 import { ClusterProvider } from "./cluster-provider.ts";
+import { componentName } from "./component-name.ts";
 import { OwnServices, type OwnServicesArgs } from "./own-services.ts";
 
 interface AnyExistingClusterArgs {
@@ -41,7 +42,7 @@ export class ExistingCluster extends pulumi.ComponentResource implements Cluster
   readonly nodes = [];
 
   constructor(name: string, args: ExistingClusterArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:ExistingCluster", name, {}, options);
+    super("tiltyard:infra:ExistingCluster", componentName(name), {}, options);
     const { clusterName, context, clientPrincipals = [], architecture = "amd64" } = args;
     this.services = "services" in args ? args.services(this) : new OwnServices(args);
     this.kubernetes = createProvider(name, args, this);

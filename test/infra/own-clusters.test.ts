@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { expect, test } from "vitest";
 import { createEksCluster } from "../../infra/eks.ts";
 import { createGkeCluster } from "../../infra/gke.ts";
-import { Catalog, RayPlatform, Runner } from "../../infra/library.ts";
+import { Catalog, ExistingCluster, RayPlatform, Runner } from "../../infra/library.ts";
 import { cloudAnswers, cloudOutputs } from "../support/clouds.ts";
 import { setMocks } from "../support/pulumi-mocks.ts";
 
@@ -82,6 +82,28 @@ test.each(clouds)(
     ).rejects.toThrow(/clusterName: must be .*\n.*nodePools: no pool has the role head, workerCpu/);
     await pulumi.runtime.disconnect();
     expect(asked).toEqual([]);
+  },
+);
+
+test.each(clouds)(
+  "the name of a cluster on %s and of the components on it is one that Kubernetes accepts",
+  async (_, config, create, _type, ada) => {
+    const args = { clientPrincipals: [ada] };
+    const refusal = (name: string) =>
+      `the name of a component must be lower-case letters, digits and dashes, not ${name}`;
+    await run(config, async () => {
+      await expect(create("theYard", args)).rejects.toThrow(refusal("theYard"));
+      const cluster = await create("yard", args);
+      expect(() => new RayPlatform("Ray", { cluster })).toThrow(refusal("Ray"));
+      const platform = new RayPlatform("ray", { cluster });
+      expect(() => new Catalog("lance_catalog", { cluster, platform })).toThrow(refusal("lance_catalog"));
+      const catalog = new Catalog("catalog", { cluster, platform, image: "registry.example.com/catalog:1" });
+      expect(() => new Runner("runner-", { cluster, platform, catalog })).toThrow(refusal("runner-"));
+      return catalog.apiKey;
+    });
+    expect(() => new ExistingCluster("theYard", { clusterName: "yard", bucket: "s3://tables" })).toThrow(
+      refusal("theYard"),
+    );
   },
 );
 

@@ -6,6 +6,7 @@ import type { Cluster, PodIdentity } from "../../cluster.ts";
 import { catalogImage } from "../../image-sources.ts";
 import { catalogDefaults, catalogNamespace } from "../../settings/catalog-settings.ts";
 import { type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
+import { componentName } from "../component-name.ts";
 import { buildImage } from "../image-build.ts";
 import { createNamespace } from "../namespace.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
@@ -64,7 +65,7 @@ export class Catalog extends pulumi.ComponentResource implements CatalogParts {
   readonly backupsUri: pulumi.Output<string> | undefined;
 
   constructor(name: string, args: CatalogArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:Catalog", name, {}, args.cluster.kubernetes.owned("catalog", options));
+    super("tiltyard:infra:Catalog", componentName(name), {}, args.cluster.kubernetes.owned("catalog", options));
     const {
       cluster,
       platform,

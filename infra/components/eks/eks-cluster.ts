@@ -4,6 +4,7 @@ import type { Cluster, ClusterAccess, ClusterSubject, Database, TeamClient, Team
 import type { EksConfig } from "../../config.ts";
 import type { Architecture } from "../../machines.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
+import { componentName } from "../component-name.ts";
 import { createAutoscaler } from "./cluster-autoscaler.ts";
 import { createContainerLogs } from "./container-logs.ts";
 import { createDevicePlugin } from "./device-plugin.ts";
@@ -49,7 +50,7 @@ export class EksCluster extends pulumi.ComponentResource implements Cluster {
   readonly #deps: RoleDeps;
 
   constructor(name: string, args: EksClusterArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:EksCluster", name, {}, options);
+    super("tiltyard:infra:EksCluster", componentName(name), {}, options);
     const { config, account, zones, logGroups } = args;
     this.#name = name;
     this.#config = config;

@@ -6,6 +6,7 @@ import type { GkeConfig } from "../../config.ts";
 import { type Architecture, supportsOnlyHyperdisk } from "../../machines.ts";
 import { createsDatabase } from "../../settings/catalog-settings.ts";
 import { ClusterProvider } from "../cluster-provider.ts";
+import { componentName } from "../component-name.ts";
 import { type AccountDeps, createClientAccount, createNodeAccount, grantAdmins } from "./gke-accounts.ts";
 import { GkeApis } from "./gke-apis.ts";
 import { createControlPlane, kubeconfigOf } from "./gke-control-plane.ts";
@@ -34,7 +35,7 @@ export class GkeCluster extends pulumi.ComponentResource implements Cluster {
   readonly #key: pulumi.Output<string> | undefined;
 
   constructor(name: string, config: GkeConfig, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:GkeCluster", name, {}, options);
+    super("tiltyard:infra:GkeCluster", componentName(name), {}, options);
     this.#name = name;
     this.#config = config;
     this.coreSelector = config.nodeSelectors.core;

@@ -6,6 +6,7 @@ import type { ChartValuesOf } from "../../settings/chart-values.ts";
 import { collectorNamespaces, type MonitoringSettings, noMonitoring } from "../../settings/monitoring-settings.ts";
 import { type OperatorSettings, operatorDefaults } from "../../settings/settings.ts";
 import type { KueueSettings, QuotaSettings, Team } from "../../settings/team-settings.ts";
+import { componentName } from "../component-name.ts";
 import { createDashboard } from "../monitoring/grafana.ts";
 import { rayDashboard } from "../monitoring/ray-dashboard.ts";
 import { podsOf, tcp } from "../network-peers.ts";
@@ -105,7 +106,7 @@ export class RayPlatform extends pulumi.ComponentResource implements PlatformPar
   readonly priorities: readonly pulumi.Resource[];
 
   constructor(name: string, args: RayPlatformArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:RayPlatform", name, {}, args.cluster.kubernetes.owned("ray", options));
+    super("tiltyard:infra:RayPlatform", componentName(name), {}, args.cluster.kubernetes.owned("ray", options));
     const settings: RayPlatformSettings = { ...defaults, ...args };
     const { namespace, serviceAccount, cluster, rayLogs, kueue } = settings;
     const { head, control } = priorityClasses(namespace);

@@ -12,6 +12,7 @@ import type { Cluster } from "../../cluster.ts";
 import { type RunnerSettings, runnerDefaults } from "../../settings/runner-settings.ts";
 import { createAdmissionPolicy, isUser } from "../admission-policy.ts";
 import type { CatalogParts } from "../catalog/catalog.ts";
+import { componentName } from "../component-name.ts";
 import { createGrantedRole } from "../granted-role.ts";
 import { tcp, toNameServers } from "../network-peers.ts";
 import type { PlatformParts } from "../ray/ray-platform.ts";
@@ -52,7 +53,7 @@ export class Runner extends pulumi.ComponentResource {
   readonly rayClusters: readonly string[];
 
   constructor(name: string, args: RunnerArgs, options?: pulumi.ComponentResourceOptions) {
-    super("tiltyard:infra:Runner", name, {}, args.cluster.kubernetes.owned("runner", options));
+    super("tiltyard:infra:Runner", componentName(name), {}, args.cluster.kubernetes.owned("runner", options));
     const { cluster, platform, catalog, parameters = {}, ...given } = args;
     const deps = { cluster, platform, catalog, parameters, settings: { ...runnerDefaults, ...given } };
     this.rayClusters = Object.keys(deps.settings.rayClusters);
