@@ -1472,6 +1472,40 @@ describe("the page", () => {
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
   });
 
+  test("keeps names without a space within a phone", async () => {
+    const long = (prefix: string) => prefix + "_of_the_catalog".repeat(8);
+    const [namespace, name, column] = [long("namespace"), long("table"), long("column")];
+    await catalog.call("createNamespace", { id: [namespace], properties: { [long("key")]: long("value") } });
+    const table = tableFromArrays({ [long("stored")]: Int32Array.of(1) });
+    const id = [namespace, name];
+    await catalog.call("createTable", { id }, { body: tableToIPC(table, "stream") });
+    await catalog.call("alterTableAddColumns", { id, new_columns: [{ name: column, computed: "1 + 1" }] });
+    await catalog.call("createTableTag", { id, tag: long("tag"), version: 1 });
+    const job = await openJob(id, column);
+    const { page } = await signedIn({ viewport: narrow });
+    const tabs = [
+      "overview",
+      "history",
+      "schema",
+      "data",
+      "tags",
+      "jobs",
+      "transactions",
+      "connect",
+      "lineage",
+      "details",
+    ];
+    const ofTable = tabs.map((tab) => `table/${namespace}/${name}?show=${tab}`);
+    const tooWide: string[] = [];
+    for (const route of ["tables", `tables/${namespace}`, ...ofTable, job.route, "jobs", "transactions", "access"]) {
+      await visit(page, route);
+      await page.locator(".loading").first().waitFor({ state: "detached" });
+      const overflow = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
+      if (overflow > 0) tooWide.push(`${route.replaceAll("_of_the_catalog", "")}: ${overflow}`);
+    }
+    expect(tooWide).toEqual([]);
+  });
+
   // One visit of each page is enough for all screens and colors, because the page reacts to both at once.
   test("has no fault that axe finds and no raw name of a field, on screens of each width in light and dark colors", async () => {
     const { page } = await open({ reducedMotion: "reduce" });
