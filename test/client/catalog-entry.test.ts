@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createCatalogClient, pages } from "../../client/catalog/index.ts";
+import { type Context, createCatalogClient, type Page, pages } from "../../client/catalog/index.ts";
 import { uniqueName, useCatalog } from "../support/catalog.ts";
 import { startProgram } from "../support/process.ts";
 
@@ -21,7 +21,10 @@ test("the entry of the catalog alone loads nothing of Kubernetes, clouds and Ray
 });
 
 test("pages follows the tokens of a list to its end", async () => {
-  const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey });
+  // A program needs these types to pass the options on, and to write its own function over pages.
+  const context: Context = { "header.x-request-id": "pages" };
+  const tokenOf = ({ page_token }: Page) => page_token;
+  const client = createCatalogClient({ url: catalog.url, apiKey: catalog.adminKey, context });
   const namespace = uniqueName("ns");
   await client.createNamespace({ id: [namespace] });
   const names = ["a", "b", "c", "d", "e"];
@@ -29,4 +32,6 @@ test("pages follows the tokens of a list to its end", async () => {
   const found: string[][] = [];
   for await (const { tables } of pages(client.listTables, { id: [namespace], limit: 2 })) found.push(tables);
   expect(found).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+  const all = await client.listTables({ id: [namespace] });
+  expect([all.context["header.x-request-id"], tokenOf(all)]).toEqual(["pages", undefined]);
 });
