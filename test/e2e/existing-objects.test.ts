@@ -86,6 +86,13 @@ describeOnOurs(
       await cluster().api.get("v1", "PersistentVolumeClaim", claim, catalogNamespace);
     });
 
+    test("keeps the key that encrypts the secrets of Functions, until another one does", async () => {
+      const withKeys = (...secretsKeyIds: string[]) =>
+        first.preview(settingsOf(namespace, { environmentSecret: "bucket-credentials", secretsKeyIds }));
+      await expect(withKeys("second")).rejects.toThrow("catalog.secretsKeyIds: must contain first");
+      expect(await withKeys("second", "first")).toMatchObject({ create: 1 });
+    });
+
     test("leaves another stack's objects alone, and says whose they are", async () => {
       const second = await DeployedStack.create(cluster(), "existing", { name: "second" });
       const settings = { ...settingsOf("tiltyard-e2e-second"), serviceAccount: `${namespace}-ray` };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { refuseLostKey } from "../../infra/components/catalog/catalog-secrets-keys.ts";
 import { refuseSecondVolume } from "../../infra/components/catalog/catalog-volume.ts";
 import { refuseOtherLevels } from "../../infra/components/namespace.ts";
 import { annotations } from "../../infra/components/ownership.ts";
@@ -290,4 +291,35 @@ test.each([
       `empty. ${advice}; catalog.keepVolume: false lets the catalog start without it`,
   );
   await expect(check(false)).resolves.toBeUndefined();
+});
+
+test.each([
+  { formerly: "first", ids: ["second"], lost: "first" },
+  { formerly: "first,second", ids: ["second"], lost: "first" },
+  { formerly: "second,first", ids: ["first"], lost: "second" },
+  { formerly: "first", ids: ["first", "second"], lost: undefined },
+  { formerly: "first,second", ids: ["second", "first"], lost: undefined },
+  { formerly: "second,first", ids: ["second"], lost: undefined },
+  { formerly: undefined, ids: ["second"], lost: undefined },
+])(
+  "keys of secrets with the ids $formerly may become $ids unless the key that encrypts is lost",
+  async ({ formerly, ids, lost }) => {
+    await setMocks({ newResource: ({ name }) => ({ id: name, state: {} }), call: () => ({}) }, "tiltyard", "dev");
+    const kept = formerly === undefined ? {} : { annotations: { "tiltyard.dev/secrets-key-ids": formerly } };
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "keys", ...kept } };
+    const live = { find: async () => undefined, list: async () => [secret], disown: async () => {} };
+    const check = refuseLostKey(ids)(live, secret);
+    if (lost === undefined) await expect(check).resolves.toBeUndefined();
+    else await expect(check).rejects.toThrow(`catalog.secretsKeyIds: must contain ${lost}, with which the secrets of`);
+  },
+);
+
+test("the secret of the keys of secrets names their ids, which the next up compares", async () => {
+  const { one } = await deployed("existing", {
+    catalog: { image: "registry.example.com/catalog:1", secretsKeyIds: ["b", "a"] },
+  });
+  const { inputs, hooks, hooksOfUpdate } = one("kubernetes:core/v1:Secret", "catalog-secrets-keys");
+  expect(inputs.metadata.annotations).toMatchObject({ "tiltyard.dev/secrets-key-ids": "b,a" });
+  // A preview may plan an update, because it does not know the new key yet.
+  for (const run of [hooks, hooksOfUpdate]) expect(run).toContainEqual(expect.stringMatching(/catalog-secrets-keys$/));
 });

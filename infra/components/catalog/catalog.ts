@@ -15,7 +15,7 @@ import { type CatalogDeps, type CatalogOptions, type Child, metadataOf } from ".
 import { namespaceLabelsOf } from "./catalog-entry.ts";
 import { createCatalogMonitoring } from "./catalog-monitoring.ts";
 import { createCatalogNetwork } from "./catalog-network.ts";
-import { secretsKeysFile } from "./catalog-pod.ts";
+import { createSecretsKeys } from "./catalog-secrets-keys.ts";
 import { createCatalogWorkload } from "./catalog-workload.ts";
 import { createLitestream } from "./litestream.ts";
 
@@ -157,23 +157,6 @@ function createServiceAccount(
     { metadata: { ...metadataOf(deps), annotations }, automountServiceAccountToken: false },
     child,
   ).metadata.name;
-}
-
-/** Creates the keys of the secrets of Functions. Different ids create a new secret and thus new pods. */
-function createSecretsKeys(
-  name: string,
-  { namespace, settings }: CatalogDeps,
-  parent: pulumi.Resource,
-  child: Child,
-): pulumi.Output<string> {
-  const lines = settings.secretsKeyIds.map((id) => {
-    const { base64 } = new random.RandomBytes(`${name}-secrets-key-${id}`, { length: 32 }, { parent });
-    return pulumi.interpolate`${id}:${base64}`;
-  });
-  const stringData = { [secretsKeysFile]: pulumi.secret(pulumi.all(lines).apply((each) => each.join("\n"))) };
-  const metadata = { namespace, labels: catalogLabels };
-  return new kubernetes.core.v1.Secret(`${name}-secrets-keys`, { metadata, type: "Opaque", stringData }, child).metadata
-    .name;
 }
 
 /** Creates the secret variables. Different values create a new secret and thus new pods. */
