@@ -341,7 +341,7 @@ test("pods of Ray run as their own account in each namespace of a platform, by t
   expect(spec.failurePolicy).toBe("Fail");
   const expressions = spec.validations.map(({ expression }: { readonly expression: string }) => expression);
   const restricting = expressions.filter((each: string) => each.includes("['geneva-service-account', 'default', '']"));
-  expect([restricting.length, expressions.length]).toEqual([1, 4]);
+  expect([restricting.length, expressions.length]).toEqual([1, 5]);
   const binding = one("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding", "ray-clients")
     .inputs.spec;
   expect([binding.policyName, binding.validationActions]).toEqual([metadata.name, ["Deny"]]);

@@ -61,6 +61,7 @@ const variables = [
  * - run pods as the operator, whose account reads the secrets of all teams. A head with an autoscaler that names no account
  *   would run as the one with the name of its cluster.
  * - take over the traffic of the whole cluster to an address, such as the catalog's (CVE-2020-8554).
+ * - configure the ingress controller of the cluster by annotations, which the operator copies to the ingress of a head.
  * - evict the pods of the system, of the operator and of the catalog.
  *
  * @returns The policy and its binding, which must exist before clients may create Ray clusters.
@@ -95,6 +96,11 @@ export function createClientPolicy(
             "variables.services.all(service, !has(service.spec) || !has(service.spec.externalIPs) || " +
             "size(service.spec.externalIPs) == 0)",
           message: "Services of Ray have no externalIPs, which would take over the traffic to these addresses",
+        },
+        {
+          expression: "variables.heads.all(head, !has(head.enableIngress) || !head.enableIngress)",
+          message:
+            "Heads of Ray have no ingress, which would take its annotations from the Ray cluster. Leave out enableIngress",
         },
         {
           expression:

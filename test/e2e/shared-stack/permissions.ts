@@ -219,6 +219,11 @@ describe("clients that may create Ray clusters", () => {
     await expect(created({}, headService({}))).resolves.toBeDefined();
   });
 
+  test("configure no ingress controller by the annotations of a head's ingress", async () => {
+    await expect(created({}, { enableIngress: true })).rejects.toThrow(/Heads of Ray have no ingress/);
+    await expect(created({}, { enableIngress: false })).resolves.toBeDefined();
+  });
+
   test("evict no pod of the system or of the stack by a priority class", async () => {
     for (const priorityClassName of ["system-node-critical", `tiltyard-control-${namespace}`])
       await expect(created({ priorityClassName })).rejects.toThrow(/have no priority class of the system/);
