@@ -95,9 +95,9 @@ export function createDeferredWork(
 
   return {
     start: () => {
-      searching = search(Date.now());
+      searching = search(store.read.time());
       timer = setInterval(() => {
-        searching = searching.then(() => search(Date.now() - searchEveryMs));
+        searching = searching.then(() => search(store.read.time() - searchEveryMs));
       }, searchEveryMs);
       worker.start();
     },

@@ -29,7 +29,7 @@ export async function startService(config: Config, log: Log, replacements: Repla
   const { store } = catalog;
   const metrics = createMetrics({
     tasks: () => countTasks(store.read),
-    stalledJobs: () => countStalledJobs(store.read, Date.now() - config.stalledAfterMs),
+    stalledJobs: () => countStalledJobs(store.read, store.read.time() - config.stalledAfterMs),
   });
   const verifyToken =
     auth.mode === "oidc"

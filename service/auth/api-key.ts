@@ -30,11 +30,11 @@ export function hashApiKey(key: string): string {
 }
 
 export const tokenLifetimeSeconds = 3600;
-/** The longest plausible lifetime of a token, because the clocks of replicas differ. */
+/** The longest plausible lifetime of a token. */
 const lifetimeMaxMs = 2 * tokenLifetimeSeconds * 1_000;
 
 /** Reports whether a token of the catalog has expired, or whether the clock was set back since its issue. */
-export function isExpired(expiresAtMillis: number): boolean {
-  const leftMs = expiresAtMillis - Date.now();
+export function isExpired(expiresAtMillis: number, nowMillis: number): boolean {
+  const leftMs = expiresAtMillis - nowMillis;
   return leftMs <= 0 || leftMs > lifetimeMaxMs;
 }

@@ -46,7 +46,7 @@ export function createAuthenticator(
     }
     const secret = isToken ? credential.token : ApiKeySecret.safeParse(credential.key).data;
     const owner = secret === undefined ? undefined : await findOwner(credential.kind, hashApiKey(secret));
-    if (owner === undefined || (owner.expiresAtMillis !== undefined && isExpired(owner.expiresAtMillis)))
+    if (owner === undefined || (owner.expiresAtMillis !== undefined && isExpired(owner.expiresAtMillis, read.time())))
       throw new CatalogError(
         "Unauthenticated",
         isToken

@@ -19,10 +19,10 @@ export function createDevelopmentIssuer(store: Store): DevelopmentIssuer {
   return async ({ apiKeyId }) => {
     if (apiKeyId === undefined) throw new CatalogError("Unauthenticated", "tokens are issued for API keys");
     const token = `tiltyard_token_${randomBytes(32).toString("base64url")}`;
-    const expiresAtMillis = Date.now() + tokenLifetimeSeconds * 1_000;
-    await store.write((session) =>
-      insertAccessToken(session, { hash: hashApiKey(token), apiKey: apiKeyId, expiresAtMillis }, tokensOfKeyMax),
-    );
+    await store.write((session) => {
+      const expiresAtMillis = session.time() + tokenLifetimeSeconds * 1_000;
+      return insertAccessToken(session, { hash: hashApiKey(token), apiKey: apiKeyId, expiresAtMillis }, tokensOfKeyMax);
+    });
     return token;
   };
 }

@@ -37,7 +37,7 @@ export async function grantsOfAttempt(
   isolatedNamespaces: readonly string[],
 ): Promise<readonly JobGrant[]> {
   const job = await findJobById(session, attempt.id);
-  if (job === undefined || job.attempt !== attempt.attempt || Date.now() > validUntil(job))
+  if (job === undefined || job.attempt !== attempt.attempt || session.time() > validUntil(job))
     throw new CatalogError("Unauthenticated", "the key of this attempt has expired: its job continues without it");
   const namespaces = await namespacesOfRunner(session, attempt.creator);
   const isRunnable = (object: Identifier) => namespaces.some((namespace) => isWithin(object, namespace));

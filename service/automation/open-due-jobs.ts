@@ -60,14 +60,15 @@ export async function openDueJobs(deps: AutomationDeps, subject: string): Promis
     }
     const page = { after, limit: 1, descending: false };
     const [cause] = await listVersions(store.read, { table, branch: mainBranch }, page);
-    const causedAtMillis = pastOrZero(cause?.timestampMillis ?? 0);
-    const earliestMillis = pastOrZero(automation.sinceMillis) + 1_000 * (interval ?? 0);
+    const nowMillis = store.read.time();
+    const causedAtMillis = pastOrZero(cause?.timestampMillis ?? 0, nowMillis);
+    const earliestMillis = pastOrZero(automation.sinceMillis, nowMillis) + 1_000 * (interval ?? 0);
     const schedule = scheduleOf(automation, kind === "refresh" ? await policyOfView(deps, automation) : policy);
     const opensAtMillis =
       schedule === undefined
         ? Math.max(causedAtMillis + automationDelayMs, earliestMillis)
         : nextTimeAfter(schedule, Math.max(causedAtMillis, earliestMillis));
-    const left = opensAtMillis - Date.now();
+    const left = opensAtMillis - nowMillis;
     if (left > 0) waits.push(Math.min(left, laterPollMs));
     else if (!(await openDue(deps, table, automation, { state, policy }))) waits.push(runningPollMs);
   }
@@ -75,8 +76,8 @@ export async function openDueJobs(deps: AutomationDeps, subject: string): Promis
 }
 
 /** Returns a time, or 0 for a future one: the clock of its writer was ahead, or that of the catalog was set back. */
-function pastOrZero(millis: number): number {
-  return millis > Date.now() ? 0 : millis;
+function pastOrZero(millis: number, nowMillis: number): number {
+  return millis > nowMillis ? 0 : millis;
 }
 
 /** Returns the automations of a table, including those of open backfills of externally added columns. */
@@ -143,7 +144,7 @@ async function openDue(
     if (hasKind(error, "InvalidTableState", "TooManyJobs")) return false;
     throw error;
   }
-  await store.write((session) => noteSeen(session, automation, state, Date.now()));
+  await store.write((session) => noteSeen(session, automation, state, session.time()));
   return true;
 }
 

@@ -78,7 +78,7 @@ export async function recordVersion(
     eTag: request.e_tag,
     metadata: request.metadata,
     ...summary,
-    timestampMillis: Date.now(),
+    timestampMillis: session.time(),
     transactionId,
   };
   await versions.insertVersion(session, record);

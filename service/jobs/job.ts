@@ -172,8 +172,8 @@ const definitionLengthMax = 224 * 1024;
 const parametersLengthMax = 64 * 1024;
 
 /** Returns a changed job. The first change to a final status is the end of the job. */
-export function changed(job: JobRecord, changes: Partial<JobRecord>): JobRecord {
-  const next = { ...job, ...changes, updatedAtMillis: Date.now() };
+export function changed({ time }: Session, job: JobRecord, changes: Partial<JobRecord>): JobRecord {
+  const next = { ...job, ...changes, updatedAtMillis: time() };
   if (isOpen(next)) return next;
   return { ...next, pausedAtMillis: undefined, endedAtMillis: job.endedAtMillis ?? next.updatedAtMillis };
 }
@@ -183,9 +183,9 @@ export function changed(job: JobRecord, changes: Partial<JobRecord>): JobRecord 
  *
  * @throws CatalogError ConcurrentModification if the job has ended in another way.
  */
-export function cancel(job: JobRecord, { principal }: Pick<Caller, "principal">): JobRecord {
+export function cancel(session: Session, job: JobRecord, { principal }: Pick<Caller, "principal">): JobRecord {
   if (job.status === "Canceled") return job;
-  return changed(job, { status: move(job.status, "Canceled"), reason: `canceled by ${principal.name}` });
+  return changed(session, job, { status: move(job.status, "Canceled"), reason: `canceled by ${principal.name}` });
 }
 
 /** Changes a job. @returns The job before and after it, equal if nothing changed. @throws CatalogError, also of the change */
@@ -212,8 +212,8 @@ export async function pause(session: Session, job: JobRecord): Promise<JobRecord
   requireOpen(job);
   if (job.pausedAtMillis !== undefined) return job;
   const attempt = await findAttempt(session, job.id, job.attempt);
-  const paused = changed(job, {
-    pausedAtMillis: Date.now(),
+  const paused = changed(session, job, {
+    pausedAtMillis: session.time(),
     heartbeatAtMillis: undefined,
     progressedAtMillis: undefined,
   });
@@ -226,9 +226,9 @@ export async function pause(session: Session, job: JobRecord): Promise<JobRecord
 }
 
 /** Resumes a job. A job that is not paused stays unchanged. @throws CatalogError ConcurrentModification */
-export function resume(_: Session, job: JobRecord): JobRecord {
+export function resume(session: Session, job: JobRecord): JobRecord {
   requireOpen(job);
-  return job.pausedAtMillis === undefined ? job : changed(job, { pausedAtMillis: undefined });
+  return job.pausedAtMillis === undefined ? job : changed(session, job, { pausedAtMillis: undefined });
 }
 
 function requireOpen(job: JobRecord): void {
@@ -258,7 +258,7 @@ export async function failWithoutObject(session: Session, job: JobRecord): Promi
   const [name = []] = job.objects;
   const table = formatIdentifier(name);
   if (job.tableId === undefined)
-    return changed(job, {
+    return changed(session, job, {
       status: "Failed",
       reason: `version ${job.parameters.version} of the function ${table} was dropped`,
     });
@@ -266,7 +266,7 @@ export async function failWithoutObject(session: Session, job: JobRecord): Promi
   const reason = isRecreated
     ? `the table ${table} was dropped, and another table has its name now: open a new job for that one`
     : `the table ${table} was dropped`;
-  return changed(job, { status: "Failed", reason });
+  return changed(session, job, { status: "Failed", reason });
 }
 
 /** Returns a job as failed if its opener, or the author of its parameters, may no longer write its table. */
@@ -274,7 +274,7 @@ export async function failWithoutRights(session: Session, job: JobRecord): Promi
   const former = await formerWriter(session, job);
   if (former === undefined) return undefined;
   const objects = job.objects.map((object) => formatIdentifier(object)).join(", ");
-  return changed(job, { status: "Failed", reason: `${former} may no longer write ${objects}` });
+  return changed(session, job, { status: "Failed", reason: `${former} may no longer write ${objects}` });
 }
 
 /** Returns an open job as failed if its attempts together have run longer than its timeout. */
@@ -284,7 +284,7 @@ export async function failAfterTimeout(session: Session, job: JobRecord): Promis
     return undefined;
   const last = job.reason === undefined ? "" : `; the last reason was: ${job.reason}`;
   const reason = `stopped after running for ${durationText(seconds)}, its timeout_seconds${last}`;
-  return changed(job, { status: "Failed", reason });
+  return changed(session, job, { status: "Failed", reason });
 }
 
 /**

@@ -5,6 +5,7 @@ import { propertiesOf } from "../domain/transaction.ts";
 import { alterJob, changed, move, requireFitting } from "../jobs/job.ts";
 import { isParameter } from "../jobs/parameters.ts";
 import type { JobRecord } from "../store/jobs.ts";
+import type { Session } from "../store/store.ts";
 import type { TransactionRecord } from "../store/transactions.ts";
 import type { Handler } from "./handler.ts";
 
@@ -13,7 +14,7 @@ export const describeTransaction: Handler<"describeTransaction"> = async (reques
 
 /** Changes the status and the properties of a job. Audit records cannot be altered. */
 export const alterTransaction: Handler<"alterTransaction"> = async (request, { store }) => {
-  const { after } = await alterJob(store, request.id, (_, job) => applyActions(job, request.actions));
+  const { after } = await alterJob(store, request.id, (session, job) => applyActions(session, job, request.actions));
   return toAnswer(after);
 };
 
@@ -45,7 +46,7 @@ type State = Pick<JobRecord, "status" | "properties" | "operation">;
  * @throws CatalogError ConcurrentModification for a forbidden transition, for a change of an ended job, and for a
  * triggered mode `Fail`; InvalidInput for a parameter. After an error, none of the actions is applied.
  */
-function applyActions(job: JobRecord, actions: readonly AlterTransactionAction[]): JobRecord {
+function applyActions(session: Session, job: JobRecord, actions: readonly AlterTransactionAction[]): JobRecord {
   const { operation, status, reason, properties } = job;
   const given: State = { operation, status, properties: { ...properties, ...(reason !== undefined && { reason }) } };
   const applied = actions.reduce(applyAction, given);
@@ -56,7 +57,7 @@ function applyActions(job: JobRecord, actions: readonly AlterTransactionAction[]
   const { reason: newReason, ...newProperties } = applied.properties;
   requireFitting("properties", newProperties, propertiesLengthMax);
   if (newReason !== reason) requireFitting("reason", { reason: newReason ?? "" }, propertiesLengthMax);
-  return changed(job, { status: applied.status, reason: newReason, properties: newProperties });
+  return changed(session, job, { status: applied.status, reason: newReason, properties: newProperties });
 }
 
 function applyAction(state: State, action: AlterTransactionAction): State {

@@ -114,9 +114,9 @@ export async function listApiKeys(
 }
 
 /** Stores the hash of a token of an API key. Deletes expired tokens and the oldest tokens of the key beyond `tokensMax`. */
-export async function insertAccessToken({ db }: Session, token: RecordOf<"accessTokens">, tokensMax: number) {
+export async function insertAccessToken({ db, time }: Session, token: RecordOf<"accessTokens">, tokensMax: number) {
   const { apiKey } = token;
-  await db.deleteFrom("accessTokens").where("expiresAtMillis", "<=", Date.now()).execute();
+  await db.deleteFrom("accessTokens").where("expiresAtMillis", "<=", time()).execute();
   const newest = db
     .selectFrom("accessTokens")
     .select("hash")

@@ -11,11 +11,15 @@ export interface Seen {
   readonly fragment: number;
 }
 
-export async function putAutomation({ db }: Session, automation: Key & Pick<Automation, "principal">, seen: Seen) {
+export async function putAutomation(
+  { db, time }: Session,
+  automation: Key & Pick<Automation, "principal">,
+  seen: Seen,
+) {
   const { principal } = automation;
   await db
     .insertInto("automations")
-    .values({ ...keyOf(automation), ...columnsOf(seen), principal, sinceMillis: Date.now() })
+    .values({ ...keyOf(automation), ...columnsOf(seen), principal, sinceMillis: time() })
     .onConflict((conflict) => conflict.columns(["tableId", "kind", "target"]).doUpdateSet({ principal }))
     .execute();
   await db.updateTable("tables").set({ isAutomated: true }).where("id", "=", automation.tableId).execute();

@@ -7,8 +7,8 @@ const jumpMs = 3_600_000;
 const recordedEveryMs = 10_000;
 
 /** Records the current time, and a jump of the clock since the latest reading. A clock that is set back undoes jumps. */
-export async function noteTime({ db }: Session): Promise<void> {
-  const now = Date.now();
+export async function noteTime({ db, time }: Session): Promise<void> {
+  const now = time();
   const before = await db.selectFrom("clock").select("seenAtMillis").executeTakeFirst();
   const by = now - (before?.seenAtMillis ?? now);
   if (before !== undefined && Math.abs(by) < recordedEveryMs) return;
@@ -30,8 +30,8 @@ export async function noteTime({ db }: Session): Promise<void> {
  * age: a retention counts only the time in which the catalog ran, so that no jump of the clock ends it. A deletion calls
  * `noteTime` first.
  */
-export async function expiryOf({ db }: Session, retentionMs: number): Promise<number> {
-  let expiry = Date.now() - retentionMs;
+export async function expiryOf({ db, time }: Session, retentionMs: number): Promise<number> {
+  let expiry = time() - retentionMs;
   const jumps = await db.selectFrom("clockJumps").selectAll().orderBy("toMillis", "desc").execute();
   for (const { fromMillis, toMillis } of jumps) if (expiry < toMillis) expiry -= toMillis - fromMillis;
   return expiry;

@@ -20,7 +20,7 @@ export interface DroppedTable {
 export async function softDeleteTable(session: Session, { id, identifier }: TableRecord): Promise<void> {
   // A jump of the clock before this drop must not extend its retention.
   await noteTime(session);
-  await updateTable(session, id, { ...unnamed(id), droppedFrom: toPath(identifier), droppedAtMillis: Date.now() });
+  await updateTable(session, id, { ...unnamed(id), droppedFrom: toPath(identifier), droppedAtMillis: session.time() });
 }
 
 /** Removes the name of a table permanently. Its row and its location remain until its objects are deleted. */

@@ -52,11 +52,11 @@ export async function listAttempts({ db }: Session, job: string): Promise<Attemp
 }
 
 /** Returns the time in milliseconds that all attempts at a job together have run until now. */
-export async function runningMillis({ db }: Session, job: string): Promise<number> {
+export async function runningMillis({ db, time }: Session, job: string): Promise<number> {
   const { millis } = await db
     .selectFrom("jobAttempts")
     .select(({ fn }) =>
-      fn.sum(sql`coalesce(${sql.ref("endedAtMillis")}, ${Date.now()}) - ${sql.ref("startedAtMillis")}`).as("millis"),
+      fn.sum(sql`coalesce(${sql.ref("endedAtMillis")}, ${time()}) - ${sql.ref("startedAtMillis")}`).as("millis"),
     )
     .where("jobId", "=", job)
     .executeTakeFirstOrThrow();

@@ -10,7 +10,7 @@ import {
 } from "kysely";
 import pRetry, { type RetryContext } from "p-retry";
 import pg, { DatabaseError } from "pg";
-import { RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
+import { type IRateLimiterPostgresOptions, RateLimiterMemory, RateLimiterPostgres } from "rate-limiter-flexible";
 import { cannotUse, describeDatabase, type PostgresDatabase } from "./database.ts";
 import { postgres } from "./dialect.ts";
 import { migrate } from "./migrate.ts";
@@ -37,20 +37,27 @@ export async function openPostgresStore(database: PostgresDatabase): Promise<Sto
     await requireVersion(migrating);
     await migrate(migrating, postgres);
   } catch (error) {
-    const explained = explain(error);
-    const cause = explained instanceof CatalogError ? explained.cause : explained;
-    throw cannotUse(describeDatabase(database), cause);
+    throw unusable(database, error);
   } finally {
     await migrating.destroy();
   }
-  return new PostgresStore(
-    openPool(database, {
-      max: database.connectionsMax,
-      query_timeout: queryTimeoutMs,
-      statement_timeout: queryTimeoutMs,
-      idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
-    }),
-  );
+  const pool = openPool(database, {
+    max: database.connectionsMax,
+    query_timeout: queryTimeoutMs,
+    statement_timeout: queryTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+  });
+  try {
+    return new PostgresStore(pool, await followClock(pool));
+  } catch (error) {
+    await pool.end();
+    throw unusable(database, error);
+  }
+}
+
+function unusable(database: PostgresDatabase, error: unknown): Error {
+  const explained = explain(error);
+  return cannotUse(describeDatabase(database), explained instanceof CatalogError ? explained.cause : explained);
 }
 
 /** @throws Error if the server is older than the oldest supported version. */
@@ -60,6 +67,31 @@ async function requireVersion(db: Kysely<unknown>): Promise<void> {
   const major = Math.floor(Number(rows[0]?.version) / 10_000);
   if (major < majorVersionMin)
     throw new Error(`it runs PostgreSQL ${major}, and the catalog requires ${majorVersionMin} or later`);
+}
+
+/** The interval between readings of the server's clock. */
+const clockReadEveryMs = 10_000;
+
+interface Clock extends Disposable {
+  readonly time: Session["time"];
+}
+
+/**
+ * Follows the clock of the server, which all replicas share, while their own clocks may differ or jump. Between readings
+ * it counts on by the monotonic clock of this process.
+ */
+async function followClock(pool: pg.Pool): Promise<Clock> {
+  const db = createQueries(new PostgresRecordsDialect({ pool }));
+  let aheadMs = 0;
+  const read = async () => {
+    const { rows } = await sql<{ readonly now: number }>`select ${postgres.now} as now`.execute(db);
+    // After a slow answer the clock is late, so that nothing expires too early.
+    aheadMs = (rows[0]?.now ?? 0) - performance.now();
+  };
+  await read();
+  // After a failed reading, the clock counts on.
+  const timer = setInterval(() => void read().catch(() => undefined), clockReadEveryMs).unref();
+  return { time: () => Math.round(performance.now() + aheadMs), [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /**
@@ -72,15 +104,17 @@ class PostgresStore implements Store {
   readonly read: Session;
   readonly #pool: pg.Pool;
   readonly #writer: Kysely<Schema>;
+  readonly #clock: Clock;
   readonly #writing = new Set<Promise<unknown>>();
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, clock: Clock) {
     this.#pool = pool;
+    this.#clock = clock;
     this.#writer = createQueries(new PostgresRecordsDialect({ pool }));
     const reading = { createDriver: () => new ReadingDriver(pool) };
     const db = createQueries(Object.assign(new PostgresRecordsDialect({ pool }), reading));
     // PostgreSQL has no cheap way to detect the commits of other transactions.
-    this.read = { ...postgres, db, cached: uncached };
+    this.read = { ...postgres, db, time: clock.time, cached: uncached };
   }
 
   async write<Result>(work: (session: Session) => Promise<Result>, { locking }: WriteOptions = {}): Promise<Result> {
@@ -91,7 +125,7 @@ class PostgresStore implements Store {
       return transaction.execute(async (db) => {
         // The lock must precede the first query, which fixes the snapshot of the transaction.
         if (locking !== undefined) await sql`lock table ${sql.table(locking)} in share row exclusive mode`.execute(db);
-        const result = await work({ ...postgres, db, locked: locking, cached: uncached });
+        const result = await work({ ...this.read, db, locked: locking });
         isCommitting = true;
         return result;
       });
@@ -113,7 +147,7 @@ class PostgresStore implements Store {
 
   /** Counts in the database, or in each process while the database is unavailable. */
   createLimiter({ points, durationSeconds: duration }: { points: number; durationSeconds: number }): Limiter {
-    return new RateLimiterPostgres({
+    return new SharedLimiter(this.read.db, {
       storeClient: { query: ({ text, values }: pg.QueryConfig) => this.#pool.query(text, values) },
       storeType: "pool",
       tableName: "rate_limits",
@@ -128,8 +162,32 @@ class PostgresStore implements Store {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#clock[Symbol.dispose]();
     await Promise.allSettled(this.#writing);
     await this.#pool.end();
+  }
+}
+
+/** Counts periods by the clock of the server. The library would compare the clocks of all replicas. */
+class SharedLimiter extends RateLimiterPostgres {
+  readonly #db: Session["db"];
+
+  constructor(db: Session["db"], options: IRateLimiterPostgresOptions) {
+    super(options);
+    this.#db = db;
+  }
+
+  /** Counts a request, as the library expects it. An expiry beyond a period is one from before the clock was set back. */
+  async _upsert(key: string, points: number, periodMs: number) {
+    const { now } = postgres;
+    const isCurrent = sql`counter.expire between ${now} and ${now} + ${periodMs}::bigint`;
+    const counted = await sql<{ readonly points: number; readonly leftMs: number }>`
+      insert into rate_limits as counter (key, points, expire) values (${key}, ${points}, ${now} + ${periodMs}::bigint)
+      on conflict (key) do update set
+        points = case when ${isCurrent} then counter.points + excluded.points else excluded.points end,
+        expire = case when ${isCurrent} then counter.expire else excluded.expire end
+      returning points, expire - ${now} as "leftMs"`.execute(this.#db);
+    return { rows: counted.rows.map((row) => ({ points: row.points, expire: Date.now() + row.leftMs })) };
   }
 }
 

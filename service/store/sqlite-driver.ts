@@ -26,7 +26,8 @@ export function createSqliteSession(connection: Database.Database): Session {
     },
     close: () => undefined,
   };
-  return { ...sqlite, db: createQueries(new SqliteRecordsDialect({ database }), createYielding()), cached: uncached };
+  const db = createQueries(new SqliteRecordsDialect({ database }), createYielding());
+  return { ...sqlite, db, time: () => Date.now(), cached: uncached };
 }
 
 function prepare(connection: Database.Database, sql: string): SqliteStatement {

@@ -15,6 +15,8 @@ export type LockableTable = "tables" | "jobs";
 /** Runs queries, in a transaction or outside of one. */
 export interface Session extends Pick<Dialect, "now" | "position"> {
   readonly db: Kysely<Schema>;
+  /** Returns the milliseconds since the epoch on the clock of `now`. Rules about times that the database stores use it. */
+  readonly time: () => number;
   /** The database table that no other session can change during this one. */
   readonly locked?: LockableTable | undefined;
   /**

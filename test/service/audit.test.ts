@@ -12,6 +12,7 @@ import {
   useCatalog,
 } from "../support/catalog.ts";
 import { executeSql } from "../support/database.ts";
+import { withOwnClock } from "../support/own-clock.ts";
 import { watchedStore } from "../support/watched-store.ts";
 
 const catalog = useCatalog();
@@ -163,7 +164,7 @@ describe("retention", () => {
 
   test("keeps records and ended jobs when the clock is 400 days ahead at a start, and when it is corrected", async () => {
     const { own, namespace } = await startWithHistory();
-    await using store = await openStore(own.database);
+    await using store = withOwnClock(await openStore(own.database));
     expect(await deleteAllExpired(store, 365 * dayMs)).toEqual([0]);
     const before = await transactionsOf(own, [namespace]);
     const now = Date.now();

@@ -27,6 +27,7 @@ import { putGrant } from "../../service/store/grants.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Store } from "../../service/store/store.ts";
 import { createTestDatabase } from "./database.ts";
+import { withOwnClock } from "./own-clock.ts";
 import { finalName, pathOf, type TestTable } from "./table.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -97,7 +98,10 @@ export async function startTestCatalog(
   });
   const log = logs.get(config.logLevel) ?? createLog(config.logLevel);
   logs.set(config.logLevel, log);
-  const service: RunningService = await startService(config, log, replacements);
+  const service: RunningService = await startService(config, log, {
+    ...replacements,
+    wrapStore: (each) => withOwnClock(replacements.wrapStore?.(each) ?? each),
+  });
   const adminKey = config.bootstrapApiKey ?? "";
   /** The database as another process has it open. */
   let store: Promise<Store> | undefined;

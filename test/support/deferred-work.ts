@@ -10,6 +10,7 @@ import type { Database } from "../../service/store/database.ts";
 import { openStore } from "../../service/store/open.ts";
 import type { Session, Store } from "../../service/store/store.ts";
 import { listForgottenTransactions } from "../../service/store/unfinished-versions.ts";
+import { withOwnClock } from "./own-clock.ts";
 
 /** A delay that exceeds those of retries. */
 const longDelayMs = 1_200_000;
@@ -49,7 +50,7 @@ async function openOther(
   database: Database,
   { dropRetentionMs = 0, leavesClaimed = false, openJobsMax = 1_000, autoRefresh = true }: DeferredWorkOptions = {},
 ) {
-  const store = await openStore(database);
+  const store = withOwnClock(await openStore(database));
   const storage = createStorage({ s3ForcePathStyle: false });
   const log = createLog("silent");
   const finishing = createFinishing({ store, storage, log });

@@ -36,12 +36,17 @@ export const claimJobAttempt: Handler<"claimJobAttempt"> = async (request, { sto
       await writeJob(session, failed);
       return failed;
     }
-    const claimedAtMillis = Date.now();
+    const claimedAtMillis = session.time();
     const number = after + 1;
     await updateAttempt(session, latest.id, after, { endedAtMillis: claimedAtMillis, reason: latest.reason });
     await insertAttempt(session, { jobId: latest.id, number, claimedAtMillis, platform });
     const none = { claim: undefined, startedAtMillis: undefined, progressedAtMillis: undefined, reason: undefined };
-    const claimed = changed(latest, { ...none, heartbeatAtMillis: claimedAtMillis, attempt: number, platform });
+    const claimed = changed(session, latest, {
+      ...none,
+      heartbeatAtMillis: claimedAtMillis,
+      attempt: number,
+      platform,
+    });
     await writeJob(session, claimed);
     return claimed;
   });
@@ -54,11 +59,11 @@ export const startJobAttempt: Handler<"startJobAttempt"> = async (request, { sto
     if (job.pausedAtMillis !== undefined) return job;
     await requireNotEnded(session, job);
     const { claim } = request;
-    const heartbeatAtMillis = Date.now();
+    const heartbeatAtMillis = session.time();
     const { startedAtMillis = heartbeatAtMillis, progressedAtMillis = startedAtMillis } = job;
     await updateAttempt(session, job.id, job.attempt, { startedAtMillis });
     const times = { startedAtMillis, heartbeatAtMillis, progressedAtMillis };
-    return changed(job, { status: move(job.status, "Running"), claim, ...times });
+    return changed(session, job, { status: move(job.status, "Running"), claim, ...times });
   });
   return { job: toJob(altered, request.delimiter) };
 };
@@ -72,10 +77,10 @@ export const heartbeatJobAttempt: Handler<"heartbeatJobAttempt"> = async (reques
     const samples = await sampled(session, job, progress);
     if (logTail !== undefined || samples !== undefined)
       await updateAttempt(session, job.id, job.attempt, { logTail, samples });
-    return changed(job, {
-      ...(claim === job.claim && { heartbeatAtMillis: Date.now() }),
+    return changed(session, job, {
+      ...(claim === job.claim && { heartbeatAtMillis: session.time() }),
       ...(progress !== undefined && { progress }),
-      ...(progress !== undefined && hasProgressed(job.progress, progress) && { progressedAtMillis: Date.now() }),
+      ...(progress !== undefined && hasProgressed(job.progress, progress) && { progressedAtMillis: session.time() }),
       ...(reason !== undefined && { reason: reason === "" ? undefined : reason }),
     });
   });
@@ -93,9 +98,9 @@ export const releaseJobAttempt: Handler<"releaseJobAttempt"> = async (request, {
     const before = await findAttempt(session, job.id, job.attempt - 1);
     const state =
       before === undefined
-        ? { heartbeatAtMillis: Date.now() }
+        ? { heartbeatAtMillis: session.time() }
         : { heartbeatAtMillis: undefined, startedAtMillis: before.startedAtMillis };
-    return changed(job, { attempt: job.attempt - 1, platform: {}, ...state });
+    return changed(session, job, { attempt: job.attempt - 1, platform: {}, ...state });
   });
   return { job: toJobSummary(altered, request.delimiter) };
 };
@@ -107,7 +112,13 @@ export const finishJobAttempt: Handler<"finishJobAttempt"> = async (request, { s
     // A repeated request counts once, and a job without a heartbeat has no attempt that may still run.
     const isInterrupted = request.interrupted === true && job.heartbeatAtMillis !== undefined;
     const handedOver = isInterrupted && { interruptions: job.interruptions + 1, heartbeatAtMillis: undefined };
-    const finished = changed(job, { status: move(job.status, status), reason, progress, result, ...handedOver });
+    const finished = changed(session, job, {
+      status: move(job.status, status),
+      reason,
+      progress,
+      result,
+      ...handedOver,
+    });
     const endedAtMillis = finished.updatedAtMillis;
     const samples = await sampled(session, job, request.progress);
     await updateAttempt(session, job.id, job.attempt, { endedAtMillis, reason, logTail, samples });
@@ -215,5 +226,5 @@ async function sampled(
   if (rows === undefined) return undefined;
   const { samples: series = [] } = (await findAttempt(session, id, attempt)) ?? {};
   const kept = series.length < samplesMax ? series : series.filter((_, index) => index % 2 === 0);
-  return [...kept, [Date.now(), rows]];
+  return [...kept, [session.time(), rows]];
 }

@@ -50,7 +50,7 @@ const pageSizeMax = 300;
 async function presentDetails({ store, stalledAfterMs }: Catalog, jobs: readonly JobSummaryRecord[]) {
   const positions = jobs.some(isQueued) ? await queuePositions(store) : undefined;
   return ({ id, status, progressedAtMillis: since }: JobSummaryRecord) => {
-    const isStalled = status === "Running" && since !== undefined && Date.now() - since >= stalledAfterMs;
+    const isStalled = status === "Running" && since !== undefined && store.read.time() - since >= stalledAfterMs;
     return { ...(isStalled && { stalled_since_millis: since }), queue_position: positions?.get(id) };
   };
 }
@@ -91,7 +91,7 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
     const job = await requireJob(session, identifier);
     requireLatest(job, attempt);
     await requireNotEnded(session, job);
-    await deleteJobKeys(session, job.id, Date.now() - afterEndMs);
+    await deleteJobKeys(session, job.id, session.time() - afterEndMs);
     const principal = principalOfJob(job);
     const { id, key } = generateApiKey();
     const of = { id: job.id, attempt, creator: caller.principal.name };
@@ -108,7 +108,7 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
 };
 
 export const cancelJob: Handler<"cancelJob"> = async ({ id, delimiter }, { store }, caller) => {
-  const { after } = await alterJob(store, id, (_, job) => cancel(job, caller));
+  const { after } = await alterJob(store, id, (session, job) => cancel(session, job, caller));
   return { job: toJob(after, delimiter) };
 };
 

@@ -67,7 +67,7 @@ export const describeTablePolicy: Handler<"describeTablePolicy"> = async ({ id }
   const automations = await listAutomations(store.read, table.id);
   if (policy.auto_refresh !== undefined) {
     const part = { policy: "auto_refresh" } as const;
-    scheduled.push({ ...part, next_at_millis: nextTimeAfter(policy.auto_refresh.schedule, Date.now()) });
+    scheduled.push({ ...part, next_at_millis: nextTimeAfter(policy.auto_refresh.schedule, store.read.time()) });
     const problem = await problemOf(async () => {
       state ??= stateOf(catalog, table);
       const { refreshIntervals } = await state;
@@ -83,7 +83,7 @@ export const describeTablePolicy: Handler<"describeTablePolicy"> = async ({ id }
     if (kind === "backfill" || kind === "refresh") continue;
     const part = { policy: policyNames[kind], ...(target !== "" && { column: target }) };
     const schedule = scheduleOf(automation, policy);
-    if (schedule !== undefined) scheduled.push({ ...part, next_at_millis: nextTimeAfter(schedule, Date.now()) });
+    if (schedule !== undefined) scheduled.push({ ...part, next_at_millis: nextTimeAfter(schedule, store.read.time()) });
     const problem = await problemOf(async () => {
       state ??= stateOf(catalog, table);
       await state;

@@ -26,7 +26,7 @@ export const listDroppedTables: Handler<"listDroppedTables"> = async (request, {
   const { items, ...page } = await readPage(droppedTables, request, (after, limit) =>
     list(store.read, { within: request.id, after, limit }),
   );
-  const keptForMs = Date.now() - (await expiryOf(store.read, dropRetentionMs));
+  const keptForMs = store.read.time() - (await expiryOf(store.read, dropRetentionMs));
   return {
     dropped_tables: items.map(({ id, identifier, location, droppedAtMillis }) => ({
       dropped_id: id,

@@ -93,7 +93,9 @@ function resultOf({ progress, result }: JobRecord) {
 
 /** Cancels a job. For LanceDB's client, the cancellation of an ended job succeeds without an effect. */
 export const cancelRemoteJob: Handler<"cancelRemoteJob"> = async (request, { store }, caller) => {
-  const { after } = await alterJob(store, idOf(request), (_, job) => (isOpen(job) ? cancel(job, caller) : job));
+  const { after } = await alterJob(store, idOf(request), (session, job) =>
+    isOpen(job) ? cancel(session, job, caller) : job,
+  );
   return { job_id: request.job_id, job_state: remoteStates[after.status] };
 };
 
