@@ -1,6 +1,7 @@
 import { ApiError, type FileMetadata, IdempotencyStrategy, Storage } from "@google-cloud/storage";
 import pMap from "p-map";
 import {
+  hasContent,
   type ListedObject,
   type ObjectStore,
   orUnavailable,
@@ -56,7 +57,7 @@ export function openGcsStore(bucketName: string): ObjectStore {
       await bucket.file(key).save(content, { resumable: false, preconditionOpts: { ifGenerationMatch } });
       return true;
     } catch (error) {
-      if (error instanceof ApiError && error.code === 412) return false;
+      if (error instanceof ApiError && error.code === 412) return hasContent({ read: download }, key, content);
       throw unavailable(key, error);
     }
   }

@@ -92,6 +92,21 @@ export class TooLargeError extends CatalogError {
   }
 }
 
+/**
+ * Reports whether an object has a content. The library of a cloud repeats a conditional write whose response was lost,
+ * and then its own object fails the condition.
+ */
+export async function hasContent({ read }: Pick<ObjectStore, "read">, key: string, content: string | Uint8Array) {
+  const expected = Buffer.from(content);
+  try {
+    const found = await read(key, expected.length);
+    return found !== undefined && expected.equals(found.bytes);
+  } catch (error) {
+    if (error instanceof TooLargeError) return false;
+    throw error;
+  }
+}
+
 /** @throws TooLargeError */
 export function requireReadable(key: string, sizeBytes: number, bytesMax: number = readBytesMax): void {
   if (sizeBytes > bytesMax) throw new TooLargeError(key, sizeBytes, bytesMax);

@@ -10,6 +10,7 @@ import {
   S3ServiceException,
 } from "@aws-sdk/client-s3";
 import {
+  hasContent,
   type ListedObject,
   type ObjectStore,
   orUnavailable,
@@ -19,6 +20,8 @@ import {
   storeSilenceMaxMs,
   unavailable,
 } from "./object-store.ts";
+
+type Condition = { readonly IfNoneMatch: "*" } | { readonly IfMatch: string };
 
 /**
  * Opens a bucket of S3. Region, credentials and endpoint are those of AWS's default provider chain.
@@ -73,8 +76,13 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
     return { ...stored, bytes, revision: stored.identity };
   }
 
+  /** Writes an object. @returns False if the condition is not met. */
+  async function write(condition: Condition, key: string, content: string | Uint8Array): Promise<boolean> {
+    return (await putIf(condition, key, content)) !== undefined || hasContent({ read: download }, key, content);
+  }
+
   /** Writes an object. @returns The new object's ETag; undefined if the condition is not met. */
-  async function putIf(condition: { IfNoneMatch: "*" } | { IfMatch: string }, Key: string, Body: string | Uint8Array) {
+  async function putIf(condition: Condition, Key: string, Body: string | Uint8Array) {
     try {
       const { ETag = "" } = await client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
       return ETag;
@@ -103,8 +111,8 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
     },
     read: download,
     create: async (Key, content) =>
-      (await find(Key)) === undefined && (await putIf({ IfNoneMatch: "*" }, Key, content)) !== undefined,
-    replace: async (Key, text, revision) => (await putIf({ IfMatch: revision }, Key, text)) !== undefined,
+      (await find(Key)) === undefined && (await write({ IfNoneMatch: "*" }, Key, content)),
+    replace: (Key, text, revision) => write({ IfMatch: revision }, Key, text),
     delete: async (Key, only) => {
       if (only !== undefined && (await find(Key))?.identity !== only.identity) return;
       const condition = only && { IfMatch: only.identity };

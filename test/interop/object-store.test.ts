@@ -7,6 +7,7 @@ import { openFileStore } from "../../service/storage/file.ts";
 import { openGcsStore } from "../../service/storage/gcs.ts";
 import { type ObjectStore, readBytesMax } from "../../service/storage/object-store.ts";
 import { openS3Store } from "../../service/storage/s3.ts";
+import { type Fault, type FaultyProxy, faults, startFaultyProxy } from "../support/faulty-proxy.ts";
 import { runCatalogCommand } from "../support/process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startAws, startGcs, type TestServer } from "./servers.ts";
@@ -22,6 +23,21 @@ interface Subject {
 
 const bucket = "tiltyard-test";
 const servers: TestServer[] = [];
+const proxies: FaultyProxy[] = [];
+/** The fault of the next write to a store of a cloud. */
+let faultOfWrite: Fault | undefined;
+
+/** Starts a proxy between a store and its server. */
+async function startProxy({ url }: TestServer): Promise<FaultyProxy> {
+  const proxy = await startFaultyProxy(url, ({ method = "" }) => {
+    if (!["PUT", "POST"].includes(method)) return undefined;
+    const fault = faultOfWrite;
+    faultOfWrite = undefined;
+    return fault;
+  });
+  proxies.push(proxy);
+  return proxy;
+}
 
 async function localFiles(): Promise<Subject> {
   const root = temporaryFolder("tiltyard files ").slice(1);
@@ -40,7 +56,7 @@ async function s3(): Promise<Subject> {
   const server = await startAws();
   servers.push(server);
   Object.assign(process.env, {
-    AWS_ENDPOINT_URL: server.url,
+    AWS_ENDPOINT_URL: (await startProxy(server)).url,
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "test",
     AWS_SECRET_ACCESS_KEY: "test",
@@ -65,7 +81,7 @@ async function gcs(): Promise<Subject> {
   servers.push(server);
   const [opened] = await new Storage({ projectId: "test", apiEndpoint: server.url }).createBucket(bucket);
   // Google's library for Node expects the path of the API in the emulator's address.
-  process.env.STORAGE_EMULATOR_HOST = `${server.url}/storage/v1`;
+  process.env.STORAGE_EMULATOR_HOST = `${(await startProxy(server)).url}/storage/v1`;
   return {
     store: openGcsStore(bucket),
     root: "",
@@ -74,7 +90,10 @@ async function gcs(): Promise<Subject> {
   };
 }
 
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
+afterAll(async () => {
+  for (const proxy of proxies) await proxy[Symbol.asyncDispose]();
+  await Promise.all(servers.map((server) => server.stop()));
+});
 
 describe.each([
   ["local files", localFiles],
@@ -234,6 +253,20 @@ describe.each([
     await subject.store.delete(key);
     expect(await subject.store.replace(key, "four", second)).toBe(false);
     expect(await listed(dirname(key))).toEqual([]);
+  });
+
+  // Local files have no responses.
+  test.runIf(open !== localFiles)("recognizes its own object when the response to a write was lost", async () => {
+    const key = `${newFolder()}/object`;
+    faultOfWrite = faults.answerLost;
+    expect(await subject.store.create(key, "first")).toBe(true);
+    const { revision = "" } = (await subject.store.read(key)) ?? {};
+    faultOfWrite = faults.answerLost;
+    expect(await subject.store.replace(key, "second", revision)).toBe(true);
+    expect(await subject.get(key)).toBe("second");
+    expect(faultOfWrite).toBeUndefined();
+    expect(await subject.store.create(key, "third")).toBe(false);
+    expect(await subject.store.replace(key, "a fourth", revision)).toBe(false);
   });
 
   test("deletes an object, and one that does not exist", async () => {
