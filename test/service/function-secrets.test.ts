@@ -4,7 +4,7 @@ import { remoteContracts } from "@tiltyard/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../service/store/open.ts";
 import { findSecret, putSecret, type SecretRecord } from "../../service/store/secrets.ts";
-import { beginAttempt, claimAttempt, finishAttempt, startAttempt } from "../support/attempts.ts";
+import { claimAttempt, finishAttempt, startAttempt } from "../support/attempts.ts";
 import { httpRequest, startTestCatalog, type TestCatalog, uniqueName, useCatalog } from "../support/catalog.ts";
 import { type FunctionRegistration, functionColumns, registerFunction } from "../support/functions.ts";
 import { startProgram } from "../support/process.ts";
@@ -50,10 +50,12 @@ async function openRefresh(secret: Names, at: TestCatalog = catalog) {
 
 /** Starts the next attempt at a job. @returns Its key. */
 async function startWithKey(job: string, at: TestCatalog = catalog): Promise<string> {
-  await beginAttempt(at, job);
+  await claimAttempt(at, job);
   const id = job.split("$");
   const { attempt } = (await at.call("describeJob", { id })).body.job;
-  return (await at.call("createJobKey", { id, attempt })).body.key;
+  const { key } = (await at.call("createJobKey", { id, attempt })).body;
+  await startAttempt(at, job);
+  return key;
 }
 
 const read = (job: string, key: string, fields: object = {}, at: TestCatalog = catalog) =>

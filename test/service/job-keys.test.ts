@@ -55,6 +55,18 @@ describe("the key of a job", () => {
     expect(await statusOf(key, "createJobKey", { id: job, attempt: 1 })).toBe(403);
   });
 
+  test("stays after the start of its attempt when a runner that was paused before its submission continues", async () => {
+    await openJob();
+    // The paused runner has claimed the attempt. Another one has released it and claimed it again.
+    await catalog.call("releaseJobAttempt", { id: job, attempt: 1 }, runner);
+    await claimAttempt(catalog, job.join("$"), {}, runner);
+    const key = await keyOf(1);
+    expect(await statusOf(key, "startJobAttempt", { id: job, attempt: 1, claim: "process" })).toBe(200);
+    const { error } = await catalog.call("createJobKey", { id: job, attempt: 1 }, runner);
+    expect(error).toMatchObject({ status: 409, detail: "attempt 1 has started and keeps its key" });
+    expect(await statusOf(key, "heartbeatJobAttempt", { id: job, attempt: 1, claim: "process" })).toBe(200);
+  });
+
   test("creates nothing under the names of its job and of its table", async () => {
     await openJob();
     const key = await keyOf(1);

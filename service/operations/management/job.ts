@@ -91,6 +91,9 @@ export const createJobKey: Handler<"createJobKey"> = async (request, { store, is
     const job = await requireJob(session, identifier);
     requireLatest(job, attempt);
     await requireNotEnded(session, job);
+    // A runner that was paused since its claim must not replace the key of a process that another runner has started.
+    if (job.startedAtMillis !== undefined)
+      throw new CatalogError("ConcurrentModification", `attempt ${attempt} has started and keeps its key`);
     await deleteJobKeys(session, job.id, session.time() - afterEndMs);
     const principal = principalOfJob(job);
     const { id, key } = generateApiKey();
