@@ -9,6 +9,7 @@ import {
   S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
+import pRetry, { type RetryContext } from "p-retry";
 import {
   hasContent,
   type ListedObject,
@@ -20,6 +21,14 @@ import {
   storeSilenceMaxMs,
   unavailable,
 } from "./object-store.ts";
+
+/** The retries of a conditional request that conflicts with another one in progress, which the client does not retry. */
+const conflictRetries = {
+  retries: 3,
+  minTimeout: 50,
+  factor: 2,
+  shouldRetry: ({ error }: RetryContext) => statusOf(error) === 409,
+};
 
 type Condition = { readonly IfNoneMatch: "*" } | { readonly IfMatch: string };
 
@@ -84,7 +93,8 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
   /** Writes an object. @returns The new object's ETag; undefined if the condition is not met. */
   async function putIf(condition: Condition, Key: string, Body: string | Uint8Array) {
     try {
-      const { ETag = "" } = await client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
+      const put = () => client.send(new PutObjectCommand({ Bucket, Key, Body, ...condition }));
+      const { ETag = "" } = await pRetry(put, conflictRetries);
       return ETag;
     } catch (error) {
       if (isConditionFailure(error)) return undefined;
@@ -117,7 +127,7 @@ export function openS3Store(Bucket: string, { forcePathStyle }: { readonly force
       if (only !== undefined && (await find(Key))?.identity !== only.identity) return;
       const condition = only && { IfMatch: only.identity };
       try {
-        await client.send(new DeleteObjectCommand({ Bucket, Key, ...condition }));
+        await pRetry(() => client.send(new DeleteObjectCommand({ Bucket, Key, ...condition })), conflictRetries);
       } catch (error) {
         if (statusOf(error) !== 404 && !(only !== undefined && isConditionFailure(error)))
           throw unavailable(Key, error);
@@ -143,11 +153,9 @@ function describe(etag = "", modified = new Date(0), sizeBytes = 0): StoredObjec
   return { identity: etag, modifiedAtMillis: modified.getTime(), sizeBytes };
 }
 
-/** Reports whether a conditional request failed because of a concurrent write, a changed object or a missing object. */
+/** Reports whether a conditional request failed because of a changed object or a missing object. */
 function isConditionFailure(error: unknown): boolean {
-  return (
-    [409, 412].includes(statusOf(error) ?? 0) || (error instanceof S3ServiceException && error.name === "NoSuchKey")
-  );
+  return statusOf(error) === 412 || (error instanceof S3ServiceException && error.name === "NoSuchKey");
 }
 
 async function orMissing<Result>(key: string, work: () => Promise<Result>): Promise<Result | undefined> {

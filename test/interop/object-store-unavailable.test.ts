@@ -69,6 +69,35 @@ describe("an object store that cannot be used", () => {
     await Promise.all([store.read, store.persist].map((use) => expectUnavailable(() => use("folder/key"), url)));
   });
 
+  test.each([1, 100])("repeats requests that conflict %d times, but not forever: S3", async (conflicts) => {
+    let left = 0;
+    const server = createServer(({ method }, response) => {
+      if (method === "GET" || method === "HEAD")
+        return response.writeHead(isPresent ? 200 : 404, { etag: '"1"' }).end();
+      if (left-- <= 0) return response.writeHead(200, { etag: '"2"' }).end();
+      return response.writeHead(409).end("<Error><Code>ConditionalRequestConflict</Code></Error>");
+    });
+    let isPresent = false;
+    const url = await listen(server, { host: "127.0.0.1", port: 0 });
+    onTestFinished(() => close(server));
+    vi.stubEnv("AWS_ENDPOINT_URL", url);
+    vi.stubEnv("AWS_REGION", "us-east-1");
+    vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
+    const store = openS3Store(bucket, { forcePathStyle: true });
+    const expectOutcome = async (work: () => Promise<unknown>, outcome: unknown) => {
+      left = conflicts;
+      if (conflicts === 1) expect(await work()).toEqual(outcome);
+      else await expectUnavailable(work, url);
+    };
+    await expectOutcome(() => store.create("key", "content"), true);
+    isPresent = true;
+    await expectOutcome(() => store.replace("key", "content", '"1"'), true);
+    const only = { identity: '"1"', modifiedAtMillis: 0, sizeBytes: 0 };
+    await expectOutcome(() => store.delete("key", only), undefined);
+    expect(left).toBeLessThan(conflicts);
+  });
+
   test("is asked again after a folder was deleted: Google Cloud Storage", async () => {
     const items = ["a", "b", "c"].map((key) => ({ name: `folder/${key}`, size: "1", updated: new Date(0) }));
     let failures = 0;
