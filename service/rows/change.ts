@@ -10,7 +10,7 @@ import {
   readJson,
   type WatchedChild,
 } from "@tiltyard/lance-worker";
-import { CatalogError } from "@tiltyard/protocol";
+import { CatalogError, hasKind } from "@tiltyard/protocol";
 import { withRole } from "../auth/authorize.ts";
 import { readContent, requireReadable } from "../commits/bases.ts";
 import { VersionInDoubtError } from "../commits/finish.ts";
@@ -100,7 +100,16 @@ export function createChange(deps: RowsDeps): ChangeRows {
         const { transactionName } = commits;
         const doubt = transactionName && doubtOf(transactionName, error, served.failure);
         if (doubt) throw new CatalogError("ConcurrentModification", doubt, { cause: error });
-        throw await translateFailure(deps, { table, branch, zoned }, error, served, rows !== undefined);
+        const known = await translateFailure(deps, { table, branch, zoned }, error, served, rows !== undefined);
+        if (transactionName && error instanceof LibraryError && hasKind(known, "ServiceUnavailable"))
+          throw new CatalogError(
+            "ConcurrentModification",
+            committed(transactionName, "its storage failed afterwards"),
+            {
+              cause: error,
+            },
+          );
+        throw known;
       } finally {
         served[Symbol.dispose]();
       }
@@ -150,5 +159,9 @@ function doubtOf(transaction: string, error: unknown, ofGateway: unknown): strin
   const isPending = failures.some((each) => each instanceof VersionInDoubtError);
   if (!isPending && !(error instanceof ChildEnded)) return undefined;
   const reason = isPending ? "its manifest cannot be placed yet" : "its process stopped before the response";
-  return `the change was committed (${transaction}), but ${reason}. Do not repeat it`;
+  return committed(transaction, reason);
+}
+
+function committed(transaction: string, problem: string): string {
+  return `the change was committed (${transaction}), but ${problem}. Do not repeat it`;
 }

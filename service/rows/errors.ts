@@ -46,6 +46,8 @@ const missingFile = /(?:not found: |object at location )[^,]*\/((?:data|_deletio
 
 /** Matches failed writes because the disk is full, read-only or has no quota left. */
 const unwritable = /\(os error (28|30|122)\)/;
+/** Matches failed requests to a cloud store, after the library's own retries. */
+const failedRequest = /\bgeneric (s3|gcs) error/i;
 /** Matches the message about a manifest that could not be written. The library then looks for its version in vain. */
 const unknownCommit = /^commit result for version \d+ is unknown/i;
 const unusable =
@@ -77,6 +79,7 @@ export function translate(error: Error, failure: unknown, hasRows: boolean): unk
   if (failure !== undefined) return failure;
   const [, file] = missingFile.exec(text) ?? [];
   if (file !== undefined) return new CatalogError("Internal", missingFrom(file), { cause: error });
+  if (failedRequest.test(text)) return new CatalogError("ServiceUnavailable", unusable, { cause: error });
   if (newerData.test(text)) return new CatalogError("Unsupported", unreadableVersion(legible(text)), { cause: error });
   if (damagedFile.test(text)) return new CatalogError("Internal", damaged, { cause: error });
   const found = knownMessages.find(([pattern]) => pattern.test(text));

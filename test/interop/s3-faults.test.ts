@@ -7,8 +7,9 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { type Staging, startCommitter } from "../support/committer.ts";
-import { type Fault, faults, startFaultyProxy } from "../support/faulty-proxy.ts";
+import { post, type Staging, startCommitter } from "../support/committer.ts";
+import { type Fault, type FaultyProxy, faults, startFaultyProxy } from "../support/faulty-proxy.ts";
+import { arrowStream, films } from "../support/rows.ts";
 import { createServiceProcess, expectKept } from "../support/service-process.ts";
 import { pathOf } from "../support/table.ts";
 import { startAws } from "./servers.ts";
@@ -41,15 +42,7 @@ test("acknowledged versions survive an S3 that fails, does not respond, or loses
     weather = rest;
     return next;
   });
-  const environment = {
-    TILTYARD_WAREHOUSE: `s3://${Bucket}/lance`,
-    TILTYARD_S3_FORCE_PATH_STYLE: "1",
-    AWS_ENDPOINT_URL: proxy.url,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "test",
-    AWS_SECRET_ACCESS_KEY: "test",
-  };
-  await using service = createServiceProcess(undefined, environment);
+  await using service = createServiceProcess(undefined, environmentOf(proxy));
   await service.start();
   const table = await service.declare("films");
   const writers = ["a", "b", "c"].map((name) => startCommitter(service, table, name, staging));
@@ -84,6 +77,47 @@ test("acknowledged versions survive an S3 that fails, does not respond, or loses
   await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: sweptWithinMs, interval: 200 });
   await expectKept(service, table, acknowledged(), read);
 });
+
+test("an insertion whose table cannot be listed in S3 is 503 and inserts nothing", async () => {
+  const aws = await startAws();
+  onTestFinished(() => aws.stop());
+  const credentials = { accessKeyId: "test", secretAccessKey: "test" };
+  const s3 = new S3Client({ endpoint: aws.url, region: "us-east-1", credentials, forcePathStyle: true });
+  await s3.send(new CreateBucketCommand({ Bucket }));
+  let isFaulty = false;
+  await using proxy = await startFaultyProxy(aws.url, ({ url = "", headers }) => {
+    const isOfLance = !/aws-sdk/.test(headers["user-agent"] ?? "");
+    return isFaulty && isOfLance && url.includes("list-type") ? faults.truncated : undefined;
+  });
+  await using service = createServiceProcess(undefined, environmentOf(proxy));
+  await service.start();
+  const write = (operation: string) =>
+    fetch(`${service.url()}/v1/table/films/${operation}`, {
+      method: "POST",
+      headers: { "x-api-key": service.key, "content-type": "application/vnd.apache.arrow.stream" },
+      body: new Uint8Array(arrowStream(films)),
+    });
+  expect((await write("create")).status).toBe(200);
+  isFaulty = true;
+  const refused = await write("insert");
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(proxy.counts.truncated).toBeGreaterThan(0);
+  isFaulty = false;
+  expect((await write("insert")).status).toBe(200);
+  expect((await post(service, "/v1/table/films/count_rows"))?.body).toBe(2 * films.length);
+});
+
+/** Returns the settings of a service whose warehouse is in S3 behind a proxy. */
+function environmentOf(proxy: FaultyProxy): Record<string, string> {
+  return {
+    TILTYARD_WAREHOUSE: `s3://${Bucket}/lance`,
+    TILTYARD_S3_FORCE_PATH_STYLE: "1",
+    AWS_ENDPOINT_URL: proxy.url,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "test",
+    AWS_SECRET_ACCESS_KEY: "test",
+  };
+}
 
 function isPositive(count: unknown): boolean {
   return Number(count) > 0;
