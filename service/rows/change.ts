@@ -101,14 +101,10 @@ export function createChange(deps: RowsDeps): ChangeRows {
         const doubt = transactionName && doubtOf(transactionName, error, served.failure);
         if (doubt) throw new CatalogError("ConcurrentModification", doubt, { cause: error });
         const known = await translateFailure(deps, { table, branch, zoned }, error, served, rows !== undefined);
-        if (transactionName && error instanceof LibraryError && hasKind(known, "ServiceUnavailable"))
-          throw new CatalogError(
-            "ConcurrentModification",
-            committed(transactionName, "its storage failed afterwards"),
-            {
-              cause: error,
-            },
-          );
+        if (transactionName && error instanceof LibraryError && hasKind(known, "ServiceUnavailable")) {
+          const problem = committed(transactionName, "its storage failed afterwards");
+          throw new CatalogError("ConcurrentModification", problem, { cause: error });
+        }
         throw known;
       } finally {
         served[Symbol.dispose]();
