@@ -21,8 +21,10 @@ export const createTableBranch: Handler<"createTableBranch"> = async (request, c
   return changeRefs(catalog, id, async (table, lease) => {
     const from = await openBranchOf(catalog, { table, branch });
     const { version, manifestName } = await requireVersion(catalog, from, request.from_version);
-    if ((await from.objects.find(`${from.folder}/${manifestName}`)) !== undefined)
-      await deleteRemains(catalog, table, name, lease);
+    await deleteRemains(catalog, table, name, {
+      lease,
+      isReadable: async () => (await from.objects.find(`${from.folder}/${manifestName}`)) !== undefined,
+    });
     await requireFreeBranchName(catalog, table, name);
     const change = { request: { id, branch }, caller };
     return (await catalog.rows.change("createBranch", change, { name, from: branch, version })).transaction;

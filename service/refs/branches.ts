@@ -30,12 +30,19 @@ export const branchKind: RefKind<BranchContents> = { folder: "_refs/branches", c
 
 /**
  * Frees the name of a branch without a file if a Lance client has deleted the branch, or if CreateTableBranch was interrupted.
- * The caller has the lease of the refs and has found a manifest of the table, so the object store is readable.
+ *
+ * @param lease The lease of the refs.
+ * @param isReadable Reports whether a manifest of the table is found, without which a missing file proves nothing.
  */
-export async function deleteRemains(deps: CommitDeps, table: TableRecord, name: string, lease: Lease): Promise<void> {
+export async function deleteRemains(
+  deps: CommitDeps,
+  table: TableRecord,
+  name: string,
+  { lease, isReadable }: { readonly lease: Lease; readonly isReadable: () => Promise<boolean> },
+): Promise<void> {
   const at = { table, branch: name };
   if ((await latestVersion(deps.store.read, at)) === undefined) return;
-  if ((await findRef(deps, table, branchKind, name)) !== undefined) return;
+  if ((await findRef(deps, table, branchKind, name)) !== undefined || !(await isReadable())) return;
   const latest = await catchUp(deps, at);
   if (latest === undefined || (await forgetDeletedBranch(deps, table, latest))) return;
   const { operation } = (await findAuditRecord(deps.store.read, latest.transactionId)) ?? {};
