@@ -24,11 +24,7 @@ const sweptWithinMs = 60_000;
 test("acknowledged versions survive an S3 that fails, does not respond, or loses or truncates its responses", {
   timeout: 400_000,
 }, async () => {
-  const aws = await startAws();
-  onTestFinished(() => aws.stop());
-  const credentials = { accessKeyId: "test", secretAccessKey: "test" };
-  const s3 = new S3Client({ endpoint: aws.url, region: "us-east-1", credentials, forcePathStyle: true });
-  await s3.send(new CreateBucketCommand({ Bucket }));
+  const { url, s3 } = await startS3();
   const staging: Staging = {
     write: async (Key, Body) => void (await s3.send(new PutObjectCommand({ Bucket, Key, Body }))),
     remove: async (Key) => void (await s3.send(new DeleteObjectCommand({ Bucket, Key }))),
@@ -37,7 +33,7 @@ test("acknowledged versions survive an S3 that fails, does not respond, or loses
     (await s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString() ?? "";
 
   let weather: readonly (Fault | undefined)[] = [];
-  await using proxy = await startFaultyProxy(aws.url, () => {
+  await using proxy = await startFaultyProxy(url, () => {
     const [next, ...rest] = weather;
     weather = rest;
     return next;
@@ -79,13 +75,9 @@ test("acknowledged versions survive an S3 that fails, does not respond, or loses
 });
 
 test("an insertion whose table cannot be listed in S3 is 503 and inserts nothing", async () => {
-  const aws = await startAws();
-  onTestFinished(() => aws.stop());
-  const credentials = { accessKeyId: "test", secretAccessKey: "test" };
-  const s3 = new S3Client({ endpoint: aws.url, region: "us-east-1", credentials, forcePathStyle: true });
-  await s3.send(new CreateBucketCommand({ Bucket }));
+  const { url: s3Url } = await startS3();
   let isFaulty = false;
-  await using proxy = await startFaultyProxy(aws.url, ({ url = "", headers }) => {
+  await using proxy = await startFaultyProxy(s3Url, ({ url = "", headers }) => {
     const isOfLance = !/aws-sdk/.test(headers["user-agent"] ?? "");
     return isFaulty && isOfLance && url.includes("list-type") ? faults.truncated : undefined;
   });
@@ -106,6 +98,16 @@ test("an insertion whose table cannot be listed in S3 is 503 and inserts nothing
   expect((await write("insert")).status).toBe(200);
   expect((await post(service, "/v1/table/films/count_rows"))?.body).toBe(2 * films.length);
 });
+
+/** Starts S3 with an empty bucket for the current test. */
+async function startS3() {
+  const aws = await startAws();
+  onTestFinished(() => aws.stop());
+  const credentials = { accessKeyId: "test", secretAccessKey: "test" };
+  const s3 = new S3Client({ endpoint: aws.url, region: "us-east-1", credentials, forcePathStyle: true });
+  await s3.send(new CreateBucketCommand({ Bucket }));
+  return { url: aws.url, s3 };
+}
 
 /** Returns the settings of a service whose warehouse is in S3 behind a proxy. */
 function environmentOf(proxy: FaultyProxy): Record<string, string> {
