@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
-import { post, startCommitter } from "../support/committer.ts";
+import { post, postRows, startCommitter } from "../support/committer.ts";
 import { runCatalogCommand } from "../support/process.ts";
-import { arrowStream } from "../support/rows.ts";
 import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -101,11 +100,8 @@ test("a warehouse that turns read-only leaves a commit in doubt, and the same re
 test("changes of rows on a full disk get 503 and leave nothing, and the same requests succeed when it has space", async () => {
   await using service = createServiceProcess(undefined, { TILTYARD_WAREHOUSE: disk });
   await service.start();
-  const write = async (operation: string, id: number) => {
-    const headers = { "x-api-key": service.key, "content-type": "application/vnd.apache.arrow.stream" };
-    const body = new Uint8Array(arrowStream([{ id, title: "Stalker" }]));
-    return (await fetch(`${service.url()}/v1/table/${operation}`, { method: "POST", headers, body })).status;
-  };
+  const write = async (operation: string, id: number) =>
+    (await postRows(service, operation, [{ id, title: "Stalker" }])).status;
   const statusOf = async (path: string, body = {}) => (await post(service, `/v1/table/films/${path}`, body))?.status;
   expect(await write("films/create", 1)).toBe(200);
   const folders = readdirSync(disk);

@@ -7,9 +7,9 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { post, type Staging, startCommitter } from "../support/committer.ts";
+import { post, postRows, type Staging, startCommitter } from "../support/committer.ts";
 import { type Fault, type FaultyProxy, faults, startFaultyProxy } from "../support/faulty-proxy.ts";
-import { arrowStream, films } from "../support/rows.ts";
+import { films } from "../support/rows.ts";
 import { createServiceProcess, expectKept } from "../support/service-process.ts";
 import { pathOf } from "../support/table.ts";
 import { startAws } from "./servers.ts";
@@ -83,12 +83,7 @@ test("an insertion whose table cannot be listed in S3 is 503 and inserts nothing
   });
   await using service = createServiceProcess(undefined, environmentOf(proxy));
   await service.start();
-  const write = (operation: string) =>
-    fetch(`${service.url()}/v1/table/films/${operation}`, {
-      method: "POST",
-      headers: { "x-api-key": service.key, "content-type": "application/vnd.apache.arrow.stream" },
-      body: new Uint8Array(arrowStream(films)),
-    });
+  const write = (operation: string) => postRows(service, `films/${operation}`, films);
   expect((await write("create")).status).toBe(200);
   isFaulty = true;
   const refused = await write("insert");
