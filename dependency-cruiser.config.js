@@ -119,6 +119,13 @@ export default {
       from: { path: "^(service|lance-worker)/" },
       to: { path: "node_modules/(@lancedb/lancedb|apache-arrow)/", dynamic: false, dependencyTypesNot: typesOnly },
     },
+    {
+      name: "bench-without-vitest",
+      comment: "Vitest throws in a program that Vitest does not run.",
+      severity: "error",
+      from: { path: "^test/bench/" },
+      to: { path: "node_modules/vitest/", reachable: true },
+    },
   ],
   options: {
     tsPreCompilationDeps: true,

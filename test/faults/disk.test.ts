@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stageManifest } from "../support/catalog.ts";
-import { post, postRows, startCommitter } from "../support/committer.ts";
+import { post, startCommitter } from "../support/committer.ts";
 import { runCatalogCommand } from "../support/process.ts";
+import { postRows } from "../support/rows.ts";
 import { createServiceProcess, expectKept, expectNothingStaged } from "../support/service-process.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

@@ -7,9 +7,9 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { post, postRows, type Staging, startCommitter } from "../support/committer.ts";
+import { post, type Staging, startCommitter } from "../support/committer.ts";
 import { type Fault, type FaultyProxy, faults, startFaultyProxy } from "../support/faulty-proxy.ts";
-import { films } from "../support/rows.ts";
+import { films, postRows } from "../support/rows.ts";
 import { createServiceProcess, expectKept } from "../support/service-process.ts";
 import { pathOf } from "../support/table.ts";
 import { startAws } from "./servers.ts";

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { arrowStream, type Film } from "./rows.ts";
 import { finalName, pathOf, type TestTable } from "./table.ts";
 
 /** The address and key of a service. A restart changes the address. */
@@ -55,15 +54,6 @@ export async function post(
   } catch {
     return undefined;
   }
-}
-
-/** Sends rows to an operation, such as `films/insert`. */
-export function postRows({ url, key }: Service, operation: string, films: readonly Film[]): Promise<Response> {
-  return fetch(`${url()}/v1/table/${operation}`, {
-    method: "POST",
-    headers: { "x-api-key": key, "content-type": "application/vnd.apache.arrow.stream" },
-    body: new Uint8Array(arrowStream(films)),
-  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { RecordBatchStreamWriter, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import type { TestCatalog } from "./catalog.ts";
 import { uniqueName } from "./catalog.ts";
+import type { Service } from "./committer.ts";
 
 export interface Film {
   readonly id: number;
@@ -23,6 +24,15 @@ export function arrowStream(films: readonly Film[] | readonly Table[]): Uint8Arr
   if (films.length === 0) return tableToIPC(filmTable([{ id: 0, title: "" }]).slice(0, 0), "stream");
   const tables = films.map((each) => (each instanceof Table ? each : filmTable([each])));
   return RecordBatchStreamWriter.writeAll(tables.flatMap((table) => table.batches)).toUint8Array(true);
+}
+
+/** Sends rows to an operation, such as `films/insert`. */
+export function postRows({ url, key }: Service, operation: string, films: readonly Film[]): Promise<Response> {
+  return fetch(`${url()}/v1/table/${operation}`, {
+    method: "POST",
+    headers: { "x-api-key": key, "content-type": "application/vnd.apache.arrow.stream" },
+    body: new Uint8Array(arrowStream(films)),
+  });
 }
 
 /** Returns the rows of an Arrow file. */
