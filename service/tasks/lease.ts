@@ -36,7 +36,10 @@ export async function underLease<Result>(renew: () => Promise<boolean>, work: (l
     return await work({
       requireValid: () => {
         if (performance.now() > validUntil)
-          throw new CatalogError("ServiceUnavailable", "The lease has expired: another process may continue.");
+          throw new CatalogError(
+            "ServiceUnavailable",
+            "this process lost its lease, so another one may continue the change. Retry later",
+          );
       },
     });
   } finally {
@@ -64,7 +67,10 @@ export async function exclusively<Result>(store: Store, name: string, work: (lea
   const holder = crypto.randomUUID();
   const acquire = () => store.write((session) => acquireLease(session, name, holder));
   const release = () => store.write((session) => releaseLease(session, name, holder));
-  const isHeld = new CatalogError("ServiceUnavailable", "Timed out waiting for a concurrent change to the same table.");
+  const isHeld = new CatalogError(
+    "ServiceUnavailable",
+    "another change to the same table is in progress, or was interrupted less than a minute ago. Retry later",
+  );
   const acquireOrFail = async () => {
     if (!(await acquire())) throw isHeld;
   };
