@@ -87,17 +87,12 @@ export const testDate = new Date("2026-06-15");
 
 /** Pulumi's runtime is global, so stacks run one after the other. */
 let last: Promise<unknown> = Promise.resolve();
-/** The stacks by their settings. Equal settings register equal resources, and many tests need the same stack. */
-const stacks = new Map<string, Promise<Deployed>>();
 
 /**
  * Runs the program with emulated clouds and returns the resources that it registers. Pulumi records the stack traces of its thousands
  * of promises and resources, which take more than half of the time, so errors of the program have no stack trace here.
  */
 export function deployed(variant: string, settings?: Settings): Promise<Deployed> {
-  const key = JSON.stringify([variant, settings]);
-  const known = stacks.get(key);
-  if (known !== undefined) return known;
   const next = last.then(async () => {
     const { stackTraceLimit, prepareStackTrace } = Error;
     Error.stackTraceLimit = 0;
@@ -110,7 +105,6 @@ export function deployed(variant: string, settings?: Settings): Promise<Deployed
     }
   });
   last = next.catch(() => {});
-  stacks.set(key, next);
   return next;
 }
 
