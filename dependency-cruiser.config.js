@@ -120,10 +120,12 @@ export default {
       to: { path: "node_modules/(@lancedb/lancedb|apache-arrow)/", dynamic: false, dependencyTypesNot: typesOnly },
     },
     {
-      name: "bench-without-vitest",
+      name: "programs-without-vitest",
       comment: "Vitest throws in a program that Vitest does not run.",
       severity: "error",
-      from: { path: "^test/bench/" },
+      from: {
+        path: "^test/(bench/|(dependencies|own-values|prose)/main|e2e/tools|hostile/fuzz|interop/run|support/[^/]+-program)",
+      },
       to: { path: "node_modules/vitest/", reachable: true },
     },
   ],

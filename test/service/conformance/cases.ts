@@ -1,12 +1,6 @@
 import type { ErrorKind, OperationName } from "@tiltyard/protocol";
 import { arrowStream, films } from "../../support/rows.ts";
-import { titleLength, type World } from "./world.ts";
-
-/** The request of an operation by the fields of its contract. Rows are the Arrow stream of an operation that accepts one. */
-export interface CaseRequest {
-  readonly id?: readonly string[];
-  readonly [field: string]: unknown;
-}
+import { type CaseRequest, titleLength, type World } from "./world.ts";
 
 /** A rejected request with its error. */
 export type Refusal = readonly [kind: ErrorKind, request: (world: World) => CaseRequest | Promise<CaseRequest>];

@@ -21,8 +21,8 @@ import { httpRequest, stageManifest, startTestCatalog, type TestCatalog } from "
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { type Program, startProgram } from "../../support/process.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import { type CaseRequest, cases } from "./cases.ts";
-import { createWorld, openJobsMax, type World } from "./world.ts";
+import { cases } from "./cases.ts";
+import { type CaseRequest, createWorld, openJobsMax, type World } from "./world.ts";
 
 /** The statuses of requests without a valid credential and without the right, which `access.test.ts` covers. */
 const refused = [401, 403];

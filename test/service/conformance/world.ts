@@ -3,7 +3,12 @@ import { join } from "node:path";
 import { pathOf, stageManifest, type TestCatalog } from "../../support/catalog.ts";
 import { arrowStream, films } from "../../support/rows.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
-import type { CaseRequest } from "./cases.ts";
+
+/** The request of an operation by the fields of its contract. Rows are the Arrow stream of an operation that accepts one. */
+export interface CaseRequest {
+  readonly id?: readonly string[];
+  readonly [field: string]: unknown;
+}
 
 /** The objects of the catalog that the cases use, with functions that create more. */
 export interface World {
