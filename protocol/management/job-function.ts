@@ -14,7 +14,9 @@ const fragmentId = count.describe("The id of the fragment.");
 const Fragment = z
   .object({
     fragment_id: fragmentId,
-    signature: text(characters.name).min(1).describe("A digest of the input values, which the job computes."),
+    signature: text(characters.name)
+      .min(1)
+      .describe("A digest of the data files of the inputs and the outputs, which the job computes."),
     rows: count.describe("The number of computed rows from the first one on, including deleted and failed rows."),
   })
   .meta({ id: "FunctionFragment", description: "The computed rows of a fragment." });

@@ -264,6 +264,25 @@ def test_a_concurrent_compaction_keeps_committed_rows(make, monkeypatch):
     assert (table.values(), table.count_calls()) == ([2.0 * number for number in range(100)], 110)
 
 
+@pytest.mark.parametrize("when", ["before", "during"])
+def test_former_values_that_a_restore_brings_back_are_computed_again(make, when):
+    table = make(DOUBLE)
+    table.refresh()
+    # The changed rows move to a new fragment together with their former values.
+    table.dataset.update({"x": "x + 1000"}, where="id < 10")
+    outdated = table.dataset.version
+    table.refresh()
+    table.dataset.insert(pa.table({"id": [100], "x": [100.0]}))
+    restore = lance.dataset(table.path, outdated).restore
+    if when == "before":
+        restore()
+        assert table.counts() == (10, 0)
+    else:
+        table.refresh(restore)
+    assert table.values() == [2.0 * (number + 1000 if number < 10 else number) for number in range(100)]
+    assert table.counts() == (0, 0)
+
+
 def test_a_worker_gives_secrets_to_its_function_and_redacts_them(make):
     source = "import os\ndef f(value):\n    token = os.environ['TOKEN']\n    if value == 7: raise ValueError(token)\n"
     table = make(source + "    return value * len(token)\n")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from jobs import write_films
 from tiltyard.job.function_job import Recorder
-from tiltyard.job.function_state import Record, current_records, field_ids, signature_of, work_of
+from tiltyard.job.function_state import Fields, Record, current_records, field_ids, work_of
 from tiltyard.job.job import Job
 
 ROWS = 20
@@ -38,13 +38,13 @@ class Table:
 
     @property
     def fields(self):
-        return field_ids(self.dataset, INPUTS)
+        return Fields(field_ids(self.dataset, INPUTS), field_ids(self.dataset, ["d"]))
 
     def record(self, rows: int | None = None) -> None:
         """Records all fragments as computed, or some rows of each."""
         self.records = {
             each.fragment_id: Record(
-                signature_of(each.metadata, self.fields), each.physical_rows if rows is None else rows
+                self.fields.files_of(each.metadata).signature, each.physical_rows if rows is None else rows
             )
             for each in self.dataset.get_fragments()
         }
@@ -97,6 +97,7 @@ def test_an_interrupted_refresh_continues_behind_its_rows(table):
 
 def test_rows_without_a_value_are_computed_again(table):
     table.put("d", [3, 17], [None, None])
+    table.record()
     assert table.work() == [3, 17]
     table.dataset.delete("id IN (1, 5)")
     assert table.work() == [3, 17]
@@ -110,10 +111,25 @@ def test_appended_and_changed_rows_are_computed(table):
     assert table.work() == [7, 12, 20]
 
 
-def test_values_of_the_output_itself_and_of_other_columns_make_no_row_stale(table):
-    table.put("d", [1], [5.0])
+def test_values_of_other_columns_make_no_row_stale(table):
     table.dataset.add_columns({"other": "x + 1"})
+    table.put("other", [1], [5.0])
     assert table.work() == []
+
+
+def test_values_that_another_writer_put_into_the_output_are_computed_again(table):
+    table.put("d", [1], [5.0])
+    assert table.work() == list(range(ROWS))
+
+
+def test_former_values_of_changed_rows_that_a_restore_brought_back_are_computed_again(table):
+    table.dataset.update({"x": "500.0"}, where="id = 12")
+    outdated = table.dataset.version
+    table.put("d", [12], [1000.0])
+    table.record()
+    assert table.work() == []
+    lance.dataset(table.path, outdated).restore()
+    assert 12 in table.work()
 
 
 def test_an_input_that_changed_in_place_makes_its_fragments_stale(table):
@@ -131,6 +147,12 @@ def test_compactions_of_computed_fragments_are_followed(table):
     assert len(table.dataset.get_fragments()) == 1
     # The rows before the first uncomputed one are known, those behind it count as new.
     assert table.work() == [7, 20]
+
+
+def test_compactions_of_tables_with_an_index_are_followed(table):
+    table.dataset.create_scalar_index("x", "BTREE")
+    table.dataset.optimize.compact_files()
+    assert (len(table.dataset.get_fragments()), table.work()) == (1, [])
 
 
 def test_a_compaction_keeps_the_rows_before_the_first_uncomputed_one(table):
@@ -169,7 +191,7 @@ def test_fragments_that_a_restore_removed_have_no_record(catalog, namespace):
     dataset = opened()
     records = {each.fragment_id: Record("any", each.physical_rows) for each in dataset.get_fragments()}
     lance.dataset(namespace_client=catalog.client(), table_id=films, version=dataset.version).restore()
-    assert current_records(opened(), [0], {**records, 99: Record("any", 1)}) == records
+    assert current_records(opened(), Fields([0], [1]), {**records, 99: Record("any", 1)}) == records
 
 
 def test_a_missing_input_is_an_error(table):

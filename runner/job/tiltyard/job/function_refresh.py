@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Protocol
 
 from tiltyard.job.compaction import CONFLICT
 from tiltyard.job.function_state import (
+    Fields,
     FragmentWork,
     Record,
     current_records,
     field_ids,
     offset_of,
-    signature_of,
     work_of,
 )
 from tiltyard.job.function_values import write_values
@@ -94,6 +94,13 @@ class Columns:
     # The field of the result by output column; `$value` is the whole result.
     outputs: dict[str, str]
 
+    def fields_of(self, dataset: Any) -> Fields:
+        """Raises JobError if a column does not exist."""
+        try:
+            return Fields(field_ids(dataset, self.inputs), field_ids(dataset, self.outputs))
+        except KeyError as error:
+            raise JobError(f"the column {error.args[0]} does not exist") from None
+
     def values_of(self, computed: Computed) -> Any:
         """Returns a table with the addresses of rows and the values of the output columns."""
         import pyarrow as pa
@@ -114,7 +121,7 @@ class FragmentProgress:
     """The rows of a fragment that were computed in the order of the fragment."""
 
     def __init__(self, work: FragmentWork) -> None:
-        self.signature = work.signature
+        self.files = work.files
         self._work = work
         self._next = work.missing.start
         self._rows = work.computed_rows
@@ -133,7 +140,7 @@ class FragmentProgress:
     @property
     def record(self) -> Record:
         is_complete = self._next >= self._work.missing.stop
-        return Record(self.signature, self._work.physical_rows if is_complete else self._rows)
+        return Record(self.files.signature, self._work.physical_rows if is_complete else self._rows)
 
 
 class Queue:
@@ -204,7 +211,7 @@ class Refresh:
         source_version = dataset.version
         for number in range(PLANS_MAX):
             dataset = dataset if number == 0 else self._open_latest()
-            fields = _field_ids(dataset, self._columns.inputs)
+            fields = self._columns.fields_of(dataset)
             current = current_records(dataset, fields, records)
             gone = sorted(records.keys() - current.keys())
             moved = {key: record for key, record in current.items() if records.get(key) != record}
@@ -297,39 +304,39 @@ class Refresh:
         begun = time.monotonic()
         for number in range(1, CONFLICTS_MAX + 1):
             dataset = self._open_latest()
-            kept = self._current(dataset)
-            values = self._values_of(dataset, kept)
+            fields = self._columns.fields_of(dataset)
+            kept = self._current(dataset, fields)
+            values = self._values_of(dataset, fields, kept)
             try:
-                version = write_values(dataset, values) if values else dataset.version
+                dataset = write_values(dataset, values) if values else dataset
                 break
             except Exception as error:
                 if number == CONFLICTS_MAX or not CONFLICT.search(str(error)):
                     raise
         self._pending = []
-        self._published = version if values else self._published
-        self._finish(kept, version)
+        self._published = dataset.version if values else self._published
+        self._finish(dataset, fields, kept)
         self._committed_at = time.monotonic()
         self._commit_seconds = self._committed_at - begun
 
-    def _current(self, dataset: Any) -> list[Computed]:
-        """Returns the pending values whose inputs are still the same."""
-        fields = _field_ids(dataset, self._columns.inputs)
+    def _current(self, dataset: Any, fields: Fields) -> list[Computed]:
+        """Returns the pending values whose inputs and former values are still the same."""
         present = {each.fragment_id: each for each in dataset.get_fragments()}
         kept = []
         for computed in self._pending:
             fragment = present.get(computed.piece.fragment_id)
-            expected = self._progress[computed.piece.fragment_id].signature
-            if fragment is not None and signature_of(fragment.metadata, fields) == expected:
+            expected = self._progress[computed.piece.fragment_id].files
+            if fragment is not None and fields.files_of(fragment.metadata) == expected:
                 kept.append(computed)
             else:
                 self._is_outdated = True
         return kept
 
-    def _values_of(self, dataset: Any, kept: Sequence[Computed]) -> dict[int, Any]:
+    def _values_of(self, dataset: Any, fields: Fields, kept: Sequence[Computed]) -> dict[int, Any]:
         """Returns the values to write by fragment. Null values replace only existing ones."""
         import pyarrow as pa
 
-        outputs = set(_field_ids(dataset, self._columns.outputs))
+        outputs = set(fields.outputs)
         tables: dict[int, list[Any]] = {}
         for each in kept:
             fragment_id = each.piece.fragment_id
@@ -341,13 +348,16 @@ class Refresh:
                 tables.setdefault(fragment_id, []).append(values)
         return {fragment_id: pa.concat_tables(found).combine_chunks() for fragment_id, found in tables.items()}
 
-    def _finish(self, kept: Sequence[Computed], version: int) -> None:
+    def _finish(self, dataset: Any, fields: Fields, kept: Sequence[Computed]) -> None:
+        """Records the values that a version of the table has."""
         changed = {}
         errors = []
         for each in kept:
             fragment_id = each.piece.fragment_id
             progress = self._progress[fragment_id]
             progress.finish(each)
+            outputs = fields.files_of(dataset.get_fragment(fragment_id).metadata).outputs
+            progress.files = replace(progress.files, outputs=outputs)
             changed[fragment_id] = progress.record
             errors += [{"fragment_id": fragment_id, **error} for error in each.errors]
             self._done += len(each.addresses)
@@ -355,12 +365,5 @@ class Refresh:
             self._failed += len(each.errors)
             self._tried.update(each.addresses.filter(each.values.is_null()).to_pylist())
         self._records.update(changed)
-        self._record(version, changed, [], errors)
+        self._record(dataset.version, changed, [], errors)
         self._report(self._done, self._rows_total)
-
-
-def _field_ids(dataset: Any, paths: Iterable[str]) -> list[int]:
-    try:
-        return field_ids(dataset, paths)
-    except KeyError as error:
-        raise JobError(f"the column {error.args[0]} does not exist") from None

@@ -1,8 +1,8 @@
 """The rows of a table that a Function still has to compute.
 
-The catalog stores for each fragment a signature of its inputs and the number of its rows that were computed from them.
-Lance never changes a data file, so the files of the inputs are such a signature. An update or an upsert moves its rows
-to a new fragment, which has no record.
+The catalog stores for each fragment the number of its computed rows with a signature of their inputs and values. Lance
+never changes a data file, so the files of these columns are such a signature. An update or an upsert moves its rows to a
+new fragment, which has no record. A restore may bring back former values of unchanged inputs, whose files differ.
 """
 
 from __future__ import annotations
@@ -32,11 +32,35 @@ Records = Mapping[int, Record]
 
 
 @dataclass(frozen=True)
+class Files:
+    """Digests of the data files of a fragment that contain the inputs and the values of a function."""
+
+    inputs: str
+    outputs: str
+
+    @property
+    def signature(self) -> str:
+        return f"{self.inputs}-{self.outputs}"
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The ids of the fields of a function's inputs and outputs in a dataset, with all their children."""
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+
+    def files_of(self, fragment: Any) -> Files:
+        """Returns the digests of a fragment (FragmentMetadata)."""
+        return Files(_digest(fragment, self.inputs), _digest(fragment, self.outputs))
+
+
+@dataclass(frozen=True)
 class FragmentWork:
     """The rows of a fragment to compute, as positions among its rows without the deleted ones."""
 
     fragment_id: int
-    signature: str
+    files: Files
     # The number of rows of the table before this fragment, without deleted ones.
     begin: int
     # All rows of the fragment, including deleted ones, and those before the first uncomputed one.
@@ -67,14 +91,13 @@ def field_ids(dataset: Any, paths: Iterable[str]) -> list[int]:
     return sorted(set(found))
 
 
-def signature_of(fragment: Any, fields: Sequence[int]) -> str:
-    """Returns a digest of the data files that contain the fields of a fragment (FragmentMetadata)."""
+def _digest(fragment: Any, fields: Sequence[int]) -> str:
     files = [*fragment.files, *(each.data_file for each in fragment.overlays or [])]
     held = [(str(file.path), sorted(set(file.fields) & set(fields))) for file in files]
     return hashlib.sha256(json.dumps(sorted(each for each in held if each[1])).encode()).hexdigest()
 
 
-def current_records(dataset: Any, fields: Sequence[int], records: Records) -> dict[int, Record]:
+def current_records(dataset: Any, fields: Fields, records: Records) -> dict[int, Record]:
     """Returns the records of the dataset's fragments. Compactions move the records of fragments to their successors."""
     present = {fragment.fragment_id for fragment in dataset.get_fragments()}
     known = dict(records)
@@ -89,6 +112,7 @@ def _rewrites_of(dataset: Any, gone: Collection[int]) -> list[list[tuple[Any, An
 
     Versions that no longer exist end the search, so that the fragments of earlier compactions count as new.
     """
+    _accept_rewritten_indices()
     unexplained = set(gone)
     found: list[list[tuple[Any, Any]]] = []
     seen = 0
@@ -112,6 +136,13 @@ def _rewrites_of(dataset: Any, gone: Collection[int]) -> list[list[tuple[Any, An
     return found[::-1]
 
 
+def _accept_rewritten_indices() -> None:
+    """Lets pylance 14 read the compaction of a table with an index: it passes only the first two of five arguments."""
+    from lance import LanceOperation
+
+    LanceOperation.RewrittenIndex.__init__.__defaults__ = ("", b"", 0)
+
+
 def _effects_of(operation: Any) -> tuple[list[tuple[Any, Any]], set[int]]:
     """Returns the groups of a compaction, and the fragments that an operation removes."""
     groups = [(list(group.old_fragments), list(group.new_fragments)) for group in getattr(operation, "groups", [])]
@@ -121,26 +152,26 @@ def _effects_of(operation: Any) -> tuple[list[tuple[Any, Any]], set[int]]:
     return groups, removed
 
 
-def _move(records: dict[int, Record], old: Sequence[Any], new: Sequence[Any], fields: Sequence[int]) -> None:
+def _move(records: dict[int, Record], old: Sequence[Any], new: Sequence[Any], fields: Fields) -> None:
     """Moves the records of a group of fragments to the ones that replace them and have their rows in the same order."""
     computed = 0
     is_complete = True
     for fragment in old:
         record = records.pop(fragment.id, None)
-        is_complete = is_complete and record == Record(signature_of(fragment, fields), fragment.physical_rows)
+        is_complete = is_complete and record == Record(fields.files_of(fragment).signature, fragment.physical_rows)
         if is_complete:
             computed += fragment.physical_rows - fragment.num_deletions
     for fragment in new:
         rows = min(computed, fragment.physical_rows)
         computed -= rows
         if rows > 0:
-            records[fragment.id] = Record(signature_of(fragment, fields), rows)
+            records[fragment.id] = Record(fields.files_of(fragment).signature, rows)
 
 
 def work_of(
-    dataset: Any, fields: Sequence[int], outputs: Sequence[str], records: Records, tried: Collection[int] = frozenset()
+    dataset: Any, fields: Fields, outputs: Sequence[str], records: Records, tried: Collection[int] = frozenset()
 ) -> list[FragmentWork]:
-    """Returns the rows of each fragment that were not computed from its current inputs, or that have no value.
+    """Returns the rows of each fragment whose values were not computed from its current inputs, or that have no value.
 
     Rows whose addresses were already tried are not tried again.
     """
@@ -148,14 +179,14 @@ def work_of(
     begin = 0
     for fragment in dataset.get_fragments():
         metadata = fragment.metadata
-        signature = signature_of(metadata, fields)
+        files = fields.files_of(metadata)
         record = records.get(fragment.fragment_id)
-        computed = record.rows if record is not None and record.signature == signature else 0
+        computed = record.rows if record is not None and record.signature == files.signature else 0
         live = fragment.count_rows()
         failed, first = _failed_rows(fragment, outputs, computed, tried) if computed else ([], 0)
         rest = range(first, live)
         found.append(
-            FragmentWork(fragment.fragment_id, signature, begin, metadata.physical_rows, computed, failed, rest)
+            FragmentWork(fragment.fragment_id, files, begin, metadata.physical_rows, computed, failed, rest)
         )
         begin += live
     return found

@@ -15,8 +15,8 @@ from typing import Any
 WRITERS = 4
 
 
-def write_values(dataset: Any, values: Mapping[int, Any]) -> int:
-    """Commits tables with the addresses and the values of rows by fragment. Returns the new version.
+def write_values(dataset: Any, values: Mapping[int, Any]) -> Any:
+    """Commits tables with the addresses and the values of rows by fragment. Returns the dataset of the new version.
 
     Rows without a new value keep the one that they have. Raises Lance's error of a conflict.
     """
@@ -35,4 +35,4 @@ def write_values(dataset: Any, values: Mapping[int, Any]) -> int:
         fields_modified=sorted({field for _, fields in changed for field in fields}),
         update_mode="rewrite_columns",
     )
-    return int(LanceDataset.commit(dataset, update, read_version=dataset.version).version)
+    return LanceDataset.commit(dataset, update, read_version=dataset.version)
