@@ -37,10 +37,25 @@ def counted(calls: Calls):
     return double
 
 
-def write_counted(catalog, table: str, calls: Calls) -> None:
+def write_counted(catalog, table: str, calls: Calls, rows: int = ROWS) -> None:
     """Creates a table whose column `double` counts the calls of its function."""
-    rows = pa.table({"id": range(ROWS)})
     where = {"namespace_client": catalog.client(), "table_id": [table]}
-    lance.write_dataset(rows, mode="create", max_rows_per_file=ROWS_PER_FRAGMENT, **where)
+    ids = pa.table({"id": range(rows)})
+    lance.write_dataset(ids, mode="create", max_rows_per_file=ROWS_PER_FRAGMENT, **where)
     db = geneva.connect(namespace_client_impl="rest", namespace_client_properties=catalog.properties)
     db.open_table(table).add_columns({"double": counted(calls)})
+
+
+def move_ids(catalog, table: str, distance: int) -> None:
+    """Adds a number to all ids in place, like a backfill of an input."""
+    dataset = lance.dataset(namespace_client=catalog.client(), table_id=[table])
+    changed = []
+    for fragment in dataset.get_fragments():
+        rows = fragment.scanner(columns={"id": f"id + {distance}"}, with_row_address=True).to_table()
+        changed.append(fragment.update_columns(rows, left_on="_rowaddr"))
+    update = lance.LanceOperation.Update(
+        updated_fragments=[metadata for metadata, _ in changed],
+        fields_modified=changed[0][1],
+        update_mode="rewrite_columns",
+    )
+    lance.LanceDataset.commit(dataset, update, read_version=dataset.version)

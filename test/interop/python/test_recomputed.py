@@ -4,7 +4,7 @@ import signal
 import time
 
 import pytest
-from calls import ROWS, Calls, write_counted
+from calls import ROWS, ROWS_PER_FRAGMENT, Calls, move_ids, write_counted
 from catalog import Catalog, wait_until
 from jobs import backfill, values
 from processes import drivers_of, geneva_drivers, kill_all, processes_of, ray_folders, ray_heads
@@ -81,3 +81,20 @@ def test_kills_of_each_part_a_cancellation_and_a_pause_of_the_catalog_recompute_
     assert {f"{stage}_millis" for stage in ("plan", "read", "checkpoint", "write", "commit")} <= found["progress"].keys()
     print(f"calls at each interruption: {counts}, in all: {calls.count()} for {ROWS} rows", flush=True)
     expect_all_rows(catalog, "killed", calls, interruptions=len(counts))
+
+
+def test_an_interrupted_backfill_replaces_the_values_of_all_changed_inputs(yard):
+    catalog, runner = yard
+    calls = Calls()
+    rows = 12 * ROWS_PER_FRAGMENT
+    write_counted(catalog, "moved", calls, rows)
+    assert ended(catalog, runner, backfill(catalog, ["moved"], "double"))["status"] == "Succeeded"
+    move_ids(catalog, "moved", 1_000)
+    job = backfill(catalog, ["moved"], "double")
+    wait_until(lambda: calls.count() > 1.5 * rows, "half of the calls", seconds=JOB_SECONDS)
+    kill_all(drivers_of(job))
+    found = ended(catalog, runner, job)
+    assert (found["status"], found["attempt"], found["progress"]["replaces_values"]) == ("Succeeded", 2, 1)
+    assert values(catalog, ["moved"], "double") == [2 * number for number in range(1_000, 1_000 + rows)]
+    # The rows of the fragments that the first attempt committed are not computed again.
+    assert calls.count() <= 2 * rows + 3 * ROWS_PER_FRAGMENT

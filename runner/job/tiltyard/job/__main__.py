@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CatalogUnavailable as error:
         print(f"tiltyard.job: {error}", file=sys.stderr)
         return Exit.AGAIN
-    return _run(attempt, _job_of(options, described, found, attempt))
+    return _run(attempt, _job_of(options, described, found, attempt.claim))
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -60,7 +60,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connection, attempt: Attempt) -> Job:
+def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connection, claim: str) -> Job:
     return Job(
         options.id,
         described["operation"],
@@ -69,8 +69,8 @@ def _job_of(options: argparse.Namespace, described: contracts.Job, found: Connec
         found,
         described["started_at_millis"],
         options.attempt,
-        attempt.claim,
-        attempt.rows_of_job,
+        claim,
+        described["progress"],
     )
 
 

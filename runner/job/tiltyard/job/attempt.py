@@ -73,7 +73,7 @@ class Attempt:
         self._log_sent = ""
         self._progress: dict[str, int] = {}
         # The rows of the job as an earlier attempt reported them.
-        self.rows_of_job = 0
+        self._rows_of_job = 0
         # The rows and the time of the first report. An attempt may begin with rows of the previous one.
         self._first: tuple[int, float] | None = None
         self._ended = threading.Event()
@@ -88,13 +88,13 @@ class Attempt:
         """
         request: contracts.StartJobAttemptRequest = {"attempt": self._number, "claim": self.claim}
         job = self._accepted(lambda: self._job.start(request, self._lease_seconds), "Running")
-        self.rows_of_job = job["progress"].get("rows_total", 0)
+        self._rows_of_job = job["progress"].get("rows_total", 0)
         self._thread.start()
         return job
 
     def report(self, rows_committed: int, rows_total: int, **counters: int) -> None:
         """Records the progress of all attempts, which the next heartbeat sends. Numbers never decrease."""
-        before = rows_before(self.rows_of_job, rows_total) if rows_total > 0 else 0
+        before = rows_before(self._rows_of_job, rows_total) if rows_total > 0 else 0
         rows_committed, rows_total = rows_committed + before, rows_total + before
         if "rows_checkpointed" in counters:
             counters["rows_checkpointed"] += before

@@ -55,7 +55,7 @@ def refresh(job: Job, report: Report) -> Result:
     pool = RayPool(spec, job.table, slots, secrets, resources)
     try:
         recorder = Recorder(job, catalog)
-        return Refresh(columns, lambda: open_table(job), pool, recorder, report).run(records, job.rows_of_job)
+        return Refresh(columns, lambda: open_table(job), pool, recorder, report).run(records, job.progress.get("rows_total", 0))
     finally:
         pool.close()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltyard.job.geneva_errors import ERRORS_TABLE, literal, system_table
+from tiltyard.job.geneva_resume import without_value
 from tiltyard.job.job import Job, JobError
 
 # Each task of Geneva contains the filter, which has about twelve bytes for each row.
@@ -49,8 +50,9 @@ def failed_rows(job: Job, table: Any) -> FailedRows:
     addresses = _current(dataset, by_version) if dataset.has_stable_row_ids else recorded
     # Checkpoints are named after the filter. Those of another job have no value for these rows.
     marker = f"{literal(job.id)} = {literal(job.id)}"
-    conditions = [_in("_rowaddr", addresses), marker, *_without_value(job, table)]
-    where = " AND ".join(f"({each})" for each in conditions)
+    rest = without_value(table, job.parameters["column"])
+    conditions = [_in("_rowaddr", addresses), marker, job.parameters.get("where"), rest]
+    where = " AND ".join(f"({each})" for each in conditions if each is not None)
     rows = dataset.count_rows(where) if addresses else 0
     present = {fragment.fragment_id for fragment in dataset.get_fragments()}
     if rows == 0 and not any(address >> ROW_BITS in present for address in addresses):
@@ -90,21 +92,6 @@ def _current(dataset: Any, by_version: dict[int, set[int]]) -> set[int]:
 
 def _scan(dataset: Any, where: str) -> Any:
     return dataset.scanner(columns=[], filter=where, with_row_id=True, with_row_address=True).to_table()
-
-
-def _without_value(job: Job, table: Any) -> list[str]:
-    """Returns the conditions of the job's request, and that of a row without a value. A struct is never null as a
-    whole, so its rows are computed again."""
-    import pyarrow as pa
-    from geneva.apply.blob_range import default_resume_predicate
-
-    column = job.parameters["column"]
-    field = table.schema.field(column)
-    outputs = table._get_unpack_backfill_context(column)
-    conditions = [job.parameters["where"]] if "where" in job.parameters else []
-    if outputs is not None:
-        return [*conditions, outputs.default_where]
-    return conditions if pa.types.is_struct(field.type) else [*conditions, default_resume_predicate(column, field)]
 
 
 def _in(column: str, values: Iterable[int]) -> str:

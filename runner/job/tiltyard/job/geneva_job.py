@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +49,9 @@ COUNTERS = {
     "commit_time_ms": "commit_millis",
     "commit_conflict_retries": "commit_retries",
 }
+# A count of the progress, 1 for a backfill that also computes rows with a value, because the function or its inputs
+# have changed.
+REPLACES_VALUES = "replaces_values"
 # Geneva's counters of the rows of whole fragments.
 ROW_COUNTERS = ("rows_checkpointed", "rows_ready_for_commit", "rows_committed")
 # The memory that Geneva reserves for an applier whose UDF specifies none.
@@ -107,9 +111,13 @@ def backfill(job: Job, report: Report) -> Result:
     if job.attempt > 1:
         arguments.pop("read_version", None)
     version = arguments.get("read_version", source_version)
-    where, selected = rows_of_backfill(table, parameters["column"], version, where)
-    if where is not None:
-        arguments["where"] = where
+    selected = rows_of_backfill(table, parameters["column"], version, where, REPLACES_VALUES in job.progress)
+    if selected.where is not None:
+        arguments["where"] = selected.where
+    if selected.replaces_values:
+        # The next attempt must replace the rest of the values.
+        report = functools.partial(report, **{REPLACES_VALUES: 1})
+        report(0, int(min(selected.count, table.count_rows())))
     arguments.setdefault("commit_granularity", commit_granularity(table))
     if not CHECKPOINT_SIZES & arguments.keys():
         bound = checkpoint_size_max(table, parameters["column"])
@@ -128,7 +136,7 @@ def backfill(job: Job, report: Report) -> Result:
         poll = CounterPoll(lambda: running.future.job_tracker)
 
         def look(counters: Counters, resources: dict[str, int]) -> None:
-            _report(_of_selected(counters, selected), report, resources)
+            _report(_of_selected(counters, selected.count), report, resources)
             require_few_skipped(counters.get(SKIPPED, {}).get("n", 0), rows, skipped_max)
 
         while not running.done(timeout=POLL_SECONDS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -30,8 +31,8 @@ class Job:
     # The number of the attempt and the claim of this process, for requests about the job.
     attempt: int
     claim: str = field(repr=False)
-    # The rows of the job as an earlier attempt reported them, or 0.
-    rows_of_job: int = 0
+    # The progress that an earlier attempt reported.
+    progress: Mapping[str, int] = field(default_factory=dict)
 
 
 def rows_before(rows_of_job: int, rows_total: int) -> int:
