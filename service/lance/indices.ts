@@ -15,7 +15,7 @@ export interface ManifestIndex {
 
 /** The field numbers in the messages of Lance's `table.proto`. */
 const ofSection = { indices: 1 } as const;
-const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6 } as const;
+const ofIndex = { uuid: 1, fields: 2, name: 3, details: 6, base: 9 } as const;
 const ofUuid = { bytes: 1 } as const;
 const ofDetails = { typeUrl: 1 } as const;
 /** The maximum number of fields of all indices. A forged manifest may have millions. */
@@ -34,11 +34,47 @@ export function indicesOf(manifest: Manifest): readonly ManifestIndex[] {
   return readable(() => indicesIn(manifest));
 }
 
-function indicesIn({ file, fields, indexSection }: Manifest): readonly ManifestIndex[] {
+/** The ids of the folders that contain the files of indices, by the UUID of the index. Other indices are in the table's own. */
+export type IndexBases = ReadonlyMap<string, number>;
+
+/** @throws CatalogError Unsupported */
+export function indexBasesOf(manifest: Manifest): IndexBases {
+  return readable(() => {
+    const { messages: indices, firstOf } = messagesIn(manifest);
+    const bases = indices.flatMap((index) => {
+      const base = last(index, ofIndex.base)?.uint32();
+      return base === undefined ? [] : [[uuidOf(firstOf(index, ofIndex.uuid)), base] as const];
+    });
+    return new Map(bases);
+  });
+}
+
+/**
+ * Changes the file of a manifest in place, so that its indices have the folders of the version that it was copied from. A
+ * branch that Lance 12 creates looks for all of them in the folder that it began in.
+ *
+ * @throws CatalogError Unsupported
+ */
+export function restoreIndexBases(manifest: Manifest, bases: IndexBases): void {
+  readable(() => {
+    const { messages: indices, firstOf } = messagesIn(manifest);
+    for (const index of indices) {
+      const base = bases.get(uuidOf(firstOf(index, ofIndex.uuid)));
+      const value = index.findLast(({ number }) => number === ofIndex.base)?.value;
+      if (base === undefined || value === undefined) continue;
+      // All bytes but the last one have the continuation bit, so the length and all positions in the file remain.
+      value.forEach((_, at) => {
+        value[at] = ((base >>> (7 * at)) & 0x7f) | (at < value.length - 1 ? 0x80 : 0);
+      });
+      if (new BinaryReader(value).uint32() !== base) throw unsupported("an index has an invalid folder");
+    }
+  });
+}
+
+/** Returns the messages of the indices of a manifest, which have limited numbers of fields. */
+function messagesIn({ file, indexSection }: Manifest) {
   const section = readFile(file).sections.find(({ start }) => start === indexSection);
-  if (section === undefined) return [];
-  const pathOf = pathsIn(fields);
-  let [fieldsLeft, charactersLeft] = [fieldsMax, charactersMax];
+  let fieldsLeft = fieldsMax;
   const read = (message: Uint8Array) => {
     const found = readFields(message, fieldsLeft);
     fieldsLeft -= found.length;
@@ -48,9 +84,17 @@ function indicesIn({ file, fields, indexSection }: Manifest): readonly ManifestI
     const field = message.find((each) => each.number === number);
     return field === undefined ? [] : read(field.content);
   };
-  const indices = read(section.content).filter(({ number }) => number === ofSection.indices);
-  const all = indices.map(({ content }) => {
-    const index = read(content);
+  const indices = section === undefined ? [] : read(section.content);
+  const found = indices.filter(({ number }) => number === ofSection.indices).map(({ content }) => read(content));
+  return { messages: found, firstOf };
+}
+
+function indicesIn(manifest: Manifest): readonly ManifestIndex[] {
+  const { messages: indices, firstOf } = messagesIn(manifest);
+  if (indices.length === 0) return [];
+  const pathOf = pathsIn(manifest.fields);
+  let charactersLeft = charactersMax;
+  const all = indices.map((index) => {
     const [name, typeUrl] = [text(index, ofIndex.name), text(firstOf(index, ofIndex.details), ofDetails.typeUrl)];
     const columns = numbers(index, ofIndex.fields).map(pathOf);
     for (const { length } of [name, typeUrl, ...columns]) charactersLeft -= length;

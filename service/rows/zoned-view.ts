@@ -1,4 +1,4 @@
-import { CatalogError, type TableVersion } from "@tiltyard/protocol";
+import type { TableVersion } from "@tiltyard/protocol";
 import type { CommitDeps } from "../commits/deps.ts";
 import { parseManifest } from "../commits/read.ts";
 import { branchOf } from "../domain/require.ts";
@@ -7,6 +7,7 @@ import { type NamingScheme, newManifestCopy, schemeOf } from "../lance/version-n
 import { removeColons, restoreZones, zonedColumnsOf } from "../lance/zones.ts";
 import type { Location } from "../storage/location.ts";
 import type { TableView } from "./gateway.ts";
+import { withRewrittenCommits } from "./rewritten-commits.ts";
 
 /**
  * Returns a view of a table with zones such as `+05:30`, which Lance 12 cannot read. The library reads a copy of each
@@ -47,12 +48,6 @@ export function withPlainZones({ storage }: Pick<CommitDeps, "storage">, locatio
     );
   }
 
-  /** Deletes an object, or leaves it: the version is committed, or the call has an error of its own. */
-  async function tryToDelete(key: string): Promise<void> {
-    const objects = await storage.at(location);
-    await objects.delete(key).catch(() => undefined);
-  }
-
   const zonedView: TableView = {
     ...view,
     listTableVersions: async (request) => {
@@ -64,35 +59,14 @@ export function withPlainZones({ storage }: Pick<CommitDeps, "storage">, locatio
       const { version, ...more } = await view.describeTableVersion(request);
       return { ...more, version: await toReadable(version, branchOf(request)) };
     },
-    createTableVersion: async ({ manifest_size: _, e_tag: __, ...request }) => {
-      const objects = await storage.at(location);
-      const { manifest_path: staged } = request;
-      const restored = `${staged}-zones`;
-      await parseManifest(
-        (bytesMax) => objects.read(staged, bytesMax),
-        async (found) => {
-          if (found === undefined)
-            throw new CatalogError("InvalidInput", `manifest_path: no object exists at ${staged}`);
-          await objects.create(restored, restoreZones(found.bytes, types));
-        },
-      );
-      try {
-        const naming_scheme = scheme ?? request.naming_scheme;
-        const created = await view.createTableVersion({ ...request, manifest_path: restored, naming_scheme });
-        await tryToDelete(staged);
-        return created;
-      } catch (error) {
-        // A version in doubt may be recorded, and is finished with its manifest.
-        if (error instanceof CatalogError && error.kind !== "ServiceUnavailable") await tryToDelete(restored);
-        throw error;
-      }
-    },
   };
+  const restore = (file: Uint8Array) => restoreZones(file, types);
   return {
-    view: zonedView,
+    view: withRewrittenCommits({ storage }, location, zonedView, restore, () => scheme),
     [Symbol.asyncDispose]: async (): Promise<void> => {
       await Promise.allSettled(readable.values());
-      await Promise.all(copies.map(tryToDelete));
+      const objects = await storage.at(location);
+      await Promise.all(copies.map((copy) => objects.delete(copy).catch(() => undefined)));
     },
   };
 }

@@ -62,6 +62,24 @@ describe("a new branch", () => {
     expect((await catalog.call("deleteTableBranch", { id, name: "first" })).error.detail).toContain("branch second");
   });
 
+  test("finds rows by the indices of all branches that it descends from", async () => {
+    const id = await createFilms(catalog);
+    const index = (column: string, branch?: string) =>
+      catalog.call("createTableScalarIndex", { id, column, index_type: "BTREE", ...(branch && { branch }) });
+    expect((await index("id")).status).toBe(200);
+    await catalog.call("createTableBranch", { id, name: "first" });
+    await insert(id, "first");
+    expect((await index("title", "first")).status).toBe(200);
+    await catalog.call("createTableBranch", { id, name: "second", from_branch: "first" });
+    await catalog.call("createTableBranch", { id, name: "third", from_branch: "second" });
+    for (const branch of ["second", "third"]) {
+      const count = (predicate: string) => catalog.call("countTableRows", { id, branch, predicate });
+      expect([(await count("id = 9")).body, (await count("title = 'Nostalghia'")).body]).toEqual([1, 1]);
+      const deleted = await catalog.call("deleteFromTable", { id, branch, predicate: "id = 9" });
+      expect([deleted.status, await countRows(id, branch)]).toEqual([200, 3]);
+    }
+  });
+
   test("is created once by concurrent requests; the others get 409", async () => {
     const id = await createFilms(catalog);
     const answers = await Promise.all(
