@@ -12,6 +12,7 @@ from jobs import ROWS, values
 from runner import ended
 from tiltyard.connection import Connection
 from tiltyard.job.clean_up import DAY_SECONDS, clean_up, expiry_millis
+from tiltyard.job.compaction import require_own_indices
 from tiltyard.job.geneva_checkpoints import delete_checkpoints, open_jobs
 from tiltyard.job.job import Job, JobError
 
@@ -50,6 +51,16 @@ def test_fragments_are_compacted_through_the_catalog(catalog, runner, films):
     # No work remains, so nothing is committed.
     assert "published_version" not in done(catalog, runner, post(catalog, films, "compact"))
     assert opened(catalog, films).version == after.version
+
+
+def test_a_clone_is_not_compacted_while_it_has_an_index_of_its_source(tmp_path):
+    lance.write_dataset(pa.table({"id": range(40)}), str(tmp_path / "source"), max_rows_per_file=10)
+    lance.dataset(str(tmp_path / "source")).create_scalar_index("id", "BTREE")
+    clone = lance.dataset(str(tmp_path / "source")).shallow_clone(str(tmp_path / "clone"), 2)
+    with pytest.raises(JobError, match="the files of id_idx are those of the table that this one was cloned from"):
+        require_own_indices(clone)
+    clone.create_scalar_index("id", "BTREE", replace=True)
+    require_own_indices(clone)
 
 
 def test_an_index_is_built_from_segments(catalog, runner, films):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tiltyard.connection import connection
-from tiltyard.job.job import Job, Report, Result
+from tiltyard.job.job import Job, JobError, Report, Result
 from tiltyard.job.ray_tasks import run_tasks, task_slots
 from tiltyard.job.table import open_dataset, open_table
 
@@ -32,6 +33,8 @@ def _compact_once(job: Job, report: Report) -> Result:
     dataset = open_table(job)
     source_version = dataset.version
     plan = Compaction.plan(dataset, _options_of(job))
+    if plan.num_tasks() > 0:
+        require_own_indices(dataset)
     rows = {task.json(): sum(fragment.num_rows for fragment in task.fragments) for task in plan.tasks}
     total = sum(rows.values())
     report(0, total)
@@ -51,6 +54,17 @@ def _compact_once(job: Job, report: Report) -> Result:
         "source_version": source_version,
         "published_version": dataset.version,
     }
+
+
+def require_own_indices(dataset: Any) -> None:
+    """Raises JobError for an index whose files are in another folder, as in a shallow clone: pylance 14 writes new files
+    into the folder of the table, and continues to look for them in the other one."""
+    others = [each.name for each in dataset.describe_indices() if any(part.base_id is not None for part in each.segments)]
+    if others:
+        raise JobError(
+            f"the files of {', '.join(others)} are those of the table that this one was cloned from, and a compaction "
+            "would lose them: drop these indices or build them again, and then retry"
+        )
 
 
 def _options_of(job: Job) -> dict[str, int]:
