@@ -11,6 +11,7 @@ from catalog import folder_of
 from jobs import ROWS, values
 from runner import ended
 from tiltyard.connection import Connection
+from tiltyard.job import index
 from tiltyard.job.clean_up import DAY_SECONDS, clean_up, expiry_millis
 from tiltyard.job.compaction import require_own_indices
 from tiltyard.job.geneva_checkpoints import delete_checkpoints, open_jobs
@@ -74,6 +75,36 @@ def test_an_index_is_built_from_segments(catalog, runner, films):
     append(catalog, films, 40, 41)
     done(catalog, runner, post(catalog, films, "build_index", column="id", index_type="BTREE"))
     assert opened(catalog, films).stats.index_stats("id_idx")["num_indexed_rows"] == ROWS + 2
+
+
+def compact_files(path: str) -> None:
+    lance.dataset(path).optimize.compact_files()
+
+
+def overwrite(path: str) -> None:
+    lance.write_dataset(pa.table({"id": range(40)}), path, mode="overwrite", max_rows_per_file=10)
+
+
+@pytest.mark.parametrize("change", [compact_files, overwrite])
+def test_an_index_is_built_again_when_another_writer_replaced_the_fragments_meanwhile(tmp_path, monkeypatch, change):
+    path = str(tmp_path / "table")
+    lance.write_dataset(pa.table({"id": range(40)}), path, max_rows_per_file=10)
+    changes = [change]
+
+    def run_here(task, items, at_once):
+        yield from map(task, items)
+        if changes:
+            changes.pop()(path)
+
+    monkeypatch.setattr(index, "open_table", lambda job: lance.dataset(path))
+    monkeypatch.setattr(index, "open_dataset", lambda connection, table, version: lance.dataset(path, version))
+    monkeypatch.setattr(index, "connection", lambda: None)
+    monkeypatch.setattr(index, "task_slots", lambda wanted: 2)
+    monkeypatch.setattr(index, "run_tasks", run_here)
+    request = {"column": "id", "index_type": "BTREE"}
+    index.build(Job("a", "BuildTableIndex", ["table"], request, None, 0, 1, "claim"), lambda *rows: None)
+    stats = lance.dataset(path).stats.index_stats("id_idx")
+    assert (stats["num_indexed_rows"], stats["num_unindexed_rows"]) == (40, 0)
 
 
 def test_an_index_of_a_nested_or_quoted_column_has_the_name_that_lance_gives_it(catalog, runner, table):

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tiltyard.connection import connection
+from tiltyard.job.conflicts import replanned
 from tiltyard.job.job import Job, JobError, Report, Result
 from tiltyard.job.ray_tasks import run_tasks, task_slots
 from tiltyard.job.table import open_dataset, open_table
 
-# Other writers commit while fragments are rewritten. After a conflict, the rest is planned again.
-PLANS_MAX = 5
-CONFLICT = re.compile("conflict", re.IGNORECASE)
 
-
+@replanned
 def compact(job: Job, report: Report) -> Result:
     """Rewrites fragments on Ray and commits all of them as one version. A plan without tasks commits nothing."""
-    for number in range(1, PLANS_MAX + 1):
-        try:
-            return _compact_once(job, report)
-        except Exception as error:
-            if number == PLANS_MAX or not CONFLICT.search(str(error)):
-                raise
-            print(f"another writer committed, planning again: {error}", flush=True)
-    raise AssertionError("the last plan returns or raises")
-
-
-def _compact_once(job: Job, report: Report) -> Result:
     from lance.optimize import Compaction, RewriteResult
 
     dataset = open_table(job)

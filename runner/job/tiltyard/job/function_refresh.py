@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Protocol
 
-from tiltyard.job.compaction import CONFLICT
+from tiltyard.job.conflicts import CONFLICT
 from tiltyard.job.function_state import (
     Fields,
     FragmentWork,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tiltyard.connection import connection
+from tiltyard.job.conflicts import replanned
 from tiltyard.job.job import Job, JobError, Report, Result
 from tiltyard.job.ray_tasks import groups_of, run_tasks, task_slots
 from tiltyard.job.table import open_dataset, open_table
@@ -33,6 +34,7 @@ class Segment:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+@replanned
 def build(job: Job, report: Report) -> Result:
     """Builds an index and replaces one of the same name. Vectors share one model, so that all segments agree."""
     dataset = open_table(job)
