@@ -43,9 +43,12 @@ def compact(job: Job, report: Report) -> Result:
 
 
 def require_own_indices(dataset: Any) -> None:
-    """Raises JobError for an index whose files are in another folder, as in a shallow clone: pylance 14 writes new files
-    into the folder of the table, and continues to look for them in the other one."""
-    others = [each.name for each in dataset.describe_indices() if any(part.base_id is not None for part in each.segments)]
+    """Raises JobError for an index whose files are in another folder, as in a shallow clone.
+
+    pylance 14 writes new files into the folder of the table, and continues to look for them in the other one.
+    """
+    indices = dataset.describe_indices()
+    others = [index.name for index in indices if any(part.base_id is not None for part in index.segments)]
     if others:
         raise JobError(
             f"the files of {', '.join(others)} are those of the table that this one was cloned from, and a compaction "

@@ -55,7 +55,8 @@ def refresh(job: Job, report: Report) -> Result:
     pool = RayPool(spec, job.table, slots, secrets, resources)
     try:
         recorder = Recorder(job, catalog)
-        return Refresh(columns, lambda: open_table(job), pool, recorder, report).run(records, job.progress.get("rows_total", 0))
+        rows_of_job = job.progress.get("rows_total", 0)
+        return Refresh(columns, lambda: open_table(job), pool, recorder, report).run(records, rows_of_job)
     finally:
         pool.close()
 

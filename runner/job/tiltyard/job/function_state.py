@@ -1,8 +1,8 @@
 """The rows of a table that a Function still has to compute.
 
 The catalog stores for each fragment the number of its computed rows with a signature of their inputs and values. Lance
-never changes a data file, so the files of these columns are such a signature. An update or an upsert moves its rows to a
-new fragment, which has no record. A restore may bring back former values of unchanged inputs, whose files differ.
+never changes a data file, so the files of these columns are such a signature. An update or an upsert moves its rows to
+a new fragment, which has no record. A restore may bring back former values of unchanged inputs, whose files differ.
 """
 
 from __future__ import annotations
@@ -185,9 +185,7 @@ def work_of(
         live = fragment.count_rows()
         failed, first = _failed_rows(fragment, outputs, computed, tried) if computed else ([], 0)
         rest = range(first, live)
-        found.append(
-            FragmentWork(fragment.fragment_id, files, begin, metadata.physical_rows, computed, failed, rest)
-        )
+        found.append(FragmentWork(fragment.fragment_id, files, begin, metadata.physical_rows, computed, failed, rest))
         begin += live
     return found
 

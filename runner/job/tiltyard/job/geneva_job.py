@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -115,9 +114,7 @@ def backfill(job: Job, report: Report) -> Result:
     if selected.where is not None:
         arguments["where"] = selected.where
     if selected.replaces_values:
-        # The next attempt must replace the rest of the values.
-        report = functools.partial(report, **{REPLACES_VALUES: 1})
-        report(0, int(min(selected.count, table.count_rows())))
+        report = _marked(report, int(min(selected.count, table.count_rows())))
     arguments.setdefault("commit_granularity", commit_granularity(table))
     if not CHECKPOINT_SIZES & arguments.keys():
         bound = checkpoint_size_max(table, parameters["column"])
@@ -155,6 +152,16 @@ def backfill(job: Job, report: Report) -> Result:
     table.checkout_latest()
     result = {"source_version": source_version, "published_version": table.version}
     return result if failed is None else {**result, **failed.result}
+
+
+def _marked(report: Report, rows: int) -> Report:
+    """Reports that the backfill replaces values of some rows, so that the next attempt replaces the rest of them."""
+
+    def marked(rows_committed: int, rows_total: int, **counters: int) -> None:
+        report(rows_committed, rows_total, **counters, **{REPLACES_VALUES: 1})
+
+    marked(0, rows)
+    return marked
 
 
 def refresh(job: Job, report: Report) -> Result:
