@@ -12,14 +12,11 @@ import {
 } from "@tiltyard/lance-worker";
 import { CatalogError, hasKind } from "@tiltyard/protocol";
 import { withRole } from "../auth/authorize.ts";
-import type { TableBranch } from "../commits/adopt.ts";
 import { readContent, requireReadable } from "../commits/bases.ts";
 import { VersionInDoubtError } from "../commits/finish.ts";
-import { openBranch, parseManifest, readManifest, requireVersion, toTableVersion } from "../commits/read.ts";
+import { openBranch, readManifest, requireVersion } from "../commits/read.ts";
 import { type BranchChange, createCommits, type NewTable } from "../commits/series.ts";
 import { branchOf } from "../domain/require.ts";
-import { indexBasesOf, restoreIndexBases } from "../lance/indices.ts";
-import { Manifest } from "../lance/manifest.ts";
 import { metadataLimitAfter } from "../lance/metadata-limit.ts";
 import type { ZonedColumn } from "../lance/zones.ts";
 import { CommitInDoubtError } from "../store/store.ts";
@@ -28,7 +25,7 @@ import { callBy, type RowsDeps } from "./deps.ts";
 import { translateFailure, unreadableZone } from "./errors.ts";
 import { type ChangeArgs, guardFunctionColumns, unguarded } from "./function-columns.ts";
 import type { TableView } from "./gateway.ts";
-import { withRewrittenCommits } from "./rewritten-commits.ts";
+import { inheritIndices } from "./inherited-indices.ts";
 import { viewOfTable } from "./view.ts";
 import { withPlainZones } from "./zoned-view.ts";
 
@@ -87,7 +84,7 @@ export function createChange(deps: RowsDeps): ChangeRows {
     let lastCommits = createCommits(deps, guarded, table, latest);
     const rewriting =
       name === "createBranch" && latest !== undefined
-        ? await withInheritedIndices(deps, { table, branch }, args as ArgsOf<ChangeOperations["createBranch"]>)
+        ? await inheritIndices(deps, { table, branch }, args as ArgsOf<ChangeOperations["createBranch"]>)
         : (view: TableView) => view;
 
     async function attempt(child: WatchedChild): Promise<Attempt<unknown>> {
@@ -146,29 +143,6 @@ async function latestOf(deps: RowsDeps, { request, caller }: BranchChange) {
   const { foreign, zoned, fileVersion } = await readContent(deps, manifest);
   await requireReadable(deps, foreign, withRole(caller.principal, "reader"));
   return { table, latest, zoned, fileVersion };
-}
-
-/** Returns a function that adds to a view what the library lacks for a branch: the folders of indices that it did not build. */
-async function withInheritedIndices(
-  deps: RowsDeps,
-  at: TableBranch,
-  { version }: ArgsOf<ChangeOperations["createBranch"]>,
-): Promise<(view: TableView) => TableView> {
-  const { location } = at.table;
-  const record = await requireVersion(deps, at, version);
-  const { manifest_path: path } = toTableVersion({ location, record });
-  const objects = await deps.storage.at(location);
-  const bases = await parseManifest(
-    (bytesMax) => objects.read(path, bytesMax),
-    // The library reports that a manifest is missing.
-    async (found) => (found === undefined ? new Map() : indexBasesOf(await Manifest.read(found.bytes))),
-  );
-  if (bases.size === 0) return (view) => view;
-  const restore = async (file: Uint8Array) => {
-    restoreIndexBases(await Manifest.read(file), bases);
-    return file;
-  };
-  return (view) => withRewrittenCommits(deps, location, view, restore);
 }
 
 /** Requires a column whose index the library can build. @throws CatalogError Unsupported */

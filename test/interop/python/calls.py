@@ -6,6 +6,7 @@ from pathlib import Path
 import geneva
 import lance
 import pyarrow as pa
+from tiltyard.job.function_values import write_values
 
 ROWS = 2_000
 ROWS_PER_FRAGMENT = 50
@@ -49,13 +50,6 @@ def write_counted(catalog, table: str, calls: Calls, rows: int = ROWS) -> None:
 def move_ids(catalog, table: str, distance: int) -> None:
     """Adds a number to all ids in place, like a backfill of an input."""
     dataset = lance.dataset(namespace_client=catalog.client(), table_id=[table])
-    changed = []
-    for fragment in dataset.get_fragments():
-        rows = fragment.scanner(columns={"id": f"id + {distance}"}, with_row_address=True).to_table()
-        changed.append(fragment.update_columns(rows, left_on="_rowaddr"))
-    update = lance.LanceOperation.Update(
-        updated_fragments=[metadata for metadata, _ in changed],
-        fields_modified=changed[0][1],
-        update_mode="rewrite_columns",
-    )
-    lance.LanceDataset.commit(dataset, update, read_version=dataset.version)
+    scan = {"columns": {"id": f"id + {distance}"}, "with_row_address": True}
+    moved = {each.fragment_id: each.scanner(**scan).to_table() for each in dataset.get_fragments()}
+    write_values(dataset, moved)

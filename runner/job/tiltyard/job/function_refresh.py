@@ -350,20 +350,21 @@ class Refresh:
 
     def _finish(self, dataset: Any, fields: Fields, kept: Sequence[Computed]) -> None:
         """Records the values that a version of the table has."""
-        changed = {}
         errors = []
         for each in kept:
             fragment_id = each.piece.fragment_id
-            progress = self._progress[fragment_id]
-            progress.finish(each)
-            outputs = fields.files_of(dataset.get_fragment(fragment_id).metadata).outputs
-            progress.files = replace(progress.files, outputs=outputs)
-            changed[fragment_id] = progress.record
+            self._progress[fragment_id].finish(each)
             errors += [{"fragment_id": fragment_id, **error} for error in each.errors]
             self._done += len(each.addresses)
             self._assigned += each.evaluated - len(each.errors)
             self._failed += len(each.errors)
             self._tried.update(each.addresses.filter(each.values.is_null()).to_pylist())
+        changed = {}
+        for fragment_id in {each.piece.fragment_id for each in kept}:
+            progress = self._progress[fragment_id]
+            outputs = fields.files_of(dataset.get_fragment(fragment_id).metadata).outputs
+            progress.files = replace(progress.files, outputs=outputs)
+            changed[fragment_id] = progress.record
         self._records.update(changed)
         self._record(dataset.version, changed, [], errors)
         self._report(self._done, self._rows_total)

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tiltyard.job.function_state import OFFSET_BITS
 from tiltyard.job.geneva_errors import ERRORS_TABLE, literal, system_table
 from tiltyard.job.geneva_resume import without_value
 from tiltyard.job.job import Job, JobError
 
 # Each task of Geneva contains the filter, which has about twelve bytes for each row.
 FAILED_ROWS_MAX = 20_000
-# The number of bits of a row's address that select the row within its fragment.
-ROW_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def failed_rows(job: Job, table: Any) -> FailedRows:
     where = " AND ".join(f"({each})" for each in conditions if each is not None)
     rows = dataset.count_rows(where) if addresses else 0
     present = {fragment.fragment_id for fragment in dataset.get_fragments()}
-    if rows == 0 and not any(address >> ROW_BITS in present for address in addresses):
+    if rows == 0 and not any(address >> OFFSET_BITS in present for address in addresses):
         raise JobError(f"a compaction or deletion has replaced the failed rows of the job {of}: {_ALL_ROWS}")
     return FailedRows(where, rows, len(recorded) - rows)
 
